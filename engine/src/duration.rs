@@ -1,0 +1,60 @@
+//! Durations as text, both ways: `"1h 30m"` for programs (`api.md`), "30 days" for people.
+
+use chrono::Duration;
+
+/// Reads `"90s"`, `"15m"`, `"2d"`, `"1h 30m"`. None for anything else, for zero and for more than ten years.
+pub fn parse(text: &str) -> Option<Duration> {
+    let mut seconds = 0_i64;
+    let mut parts = 0;
+    for part in text.split_whitespace() {
+        let (number, unit) = part.split_at(part.len().checked_sub(1).filter(|at| part.is_char_boundary(*at))?);
+        let unit = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            _ => return None,
+        };
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        seconds = seconds.checked_add(number.parse::<i64>().ok()?.checked_mul(unit)?)?;
+        parts += 1;
+    }
+    (parts > 0 && (1..=3_650 * 86_400).contains(&seconds)).then(|| Duration::seconds(seconds))
+}
+
+/// "less than a minute", "5 minutes", "1 hour", "30 days": the largest unit, rounded down.
+pub fn words(duration: Duration) -> String {
+    let seconds = duration.num_seconds().max(0);
+    let (count, unit) = match seconds {
+        0..60 => return "less than a minute".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_the_contract_writes_them() {
+        assert_eq!(parse("90s"), Some(Duration::seconds(90)));
+        assert_eq!(parse("1h 30m"), Some(Duration::minutes(90)));
+        assert_eq!(parse("2d"), Some(Duration::days(2)));
+        for wrong in ["", " ", "1", "h", "-1h", "1.5h", "1w", "1h30m", "0s", "99999999999999999999d", "4000d", "1é", "٣h"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn waits_are_told_in_their_largest_unit() {
+        assert_eq!(words(Duration::seconds(59)), "less than a minute");
+        assert_eq!(words(Duration::seconds(60)), "1 minute");
+        assert_eq!(words(Duration::hours(23)), "23 hours");
+        assert_eq!(words(Duration::days(30)), "30 days");
+    }
+}
