@@ -31,3 +31,12 @@ create table group_member (
     primary key (person_id, group_id)
 );
 create index group_member_group on group_member (group_id);
+
+-- The keys under which a person can have been asked, and by which authority is decided: one definition for the session,
+-- the inbox and the deposit. Null for nobody and for a disabled person.
+create function person_keys(who uuid) returns text[] language sql stable as $$
+    select array['person:' || p.id]
+        || array(select 'group:' || group_id from group_member where person_id = p.id)
+        || array(select 'role:' || role from person_role where person_id = p.id)
+    from person p where p.id = who and p.disabled_at is null
+$$;

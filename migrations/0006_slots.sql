@@ -55,3 +55,6 @@ create table slot_candidate (
     primary key (slot_id, candidate)
 );
 create index slot_candidate_urgent on slot_candidate (candidate, priority desc, due_at, opened_at, slot_id);
+
+-- What somebody answered lately.
+create index slot_answered on slot (answered_by, closed_at desc) where answered_by is not null;

@@ -11,7 +11,6 @@ pub mod clock;
 pub mod demo;
 pub mod duration;
 pub mod fault;
-pub mod form;
 pub mod ids;
 pub mod money;
 pub mod person;

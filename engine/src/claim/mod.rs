@@ -18,8 +18,9 @@ pub use list::{get, list};
 pub use review::restart_review;
 
 /// The categories a claim can be filed under, in the order that a form offers them.
-pub const CATEGORIES: [&str; 10] =
-    ["travel", "lodging", "meals", "transport", "equipment", "software", "supplies", "phone", "events", "other"];
+pub const CATEGORIES: [&str; 11] = [
+    "travel", "lodging", "meals", "transport", "equipment", "software", "supplies", "phone", "events", "gifts", "other",
+];
 
 /// Currencies a form offers first; any three-letter code (ISO 4217) is taken.
 pub const CURRENCIES: [&str; 6] = ["EUR", "USD", "GBP", "CHF", "JPY", "SEK"];

@@ -1,10 +1,12 @@
 //! The slot: one wait for a person (design section 4). Here the noun and its reading; each other file is one verb.
 
 pub mod answer;
+mod asked;
 pub mod cancel;
 mod close;
 pub mod deposit;
 pub mod expire;
+pub mod form;
 pub mod inbox;
 pub mod list;
 pub mod open;
@@ -20,6 +22,7 @@ use crate::{
 };
 
 pub use cancel::cancel;
+pub(crate) use close::close_all;
 pub use deposit::{Deposited, deposit};
 pub use inbox::{InboxLine, inbox};
 pub use list::{ListOfSlots, list};
@@ -49,6 +52,29 @@ pub enum Status {
     Expired,
 }
 
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::Approval => "approval",
+            Self::SignIn => "sign_in",
+            Self::ClientTool => "client_tool",
+            Self::Human => "human",
+        }
+    }
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Answered => "answered",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+}
+
 /// What happens when nobody answered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +94,38 @@ pub enum Priority {
     Normal = 1,
     High = 2,
     Urgent = 3,
+}
+
+impl OnExpiry {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tell => "tell",
+            Self::Fail => "fail",
+            Self::Default => "default",
+            Self::Escalate => "escalate",
+        }
+    }
+}
+
+impl Priority {
+    /// From the column's number; what is out of range was refused by the database.
+    pub(crate) fn from_rank(rank: i16) -> Self {
+        match rank {
+            0 => Self::Low,
+            2 => Self::High,
+            3 => Self::Urgent,
+            _ => Self::Normal,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+            Self::Urgent => "urgent",
+        }
+    }
 }
 
 /// One of the answers that a question offers.

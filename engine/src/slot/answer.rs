@@ -1,0 +1,128 @@
+//! Whether an answer fits what was asked: its options, its schema (JSON Schema, draft 2020-12), or just words.
+
+use serde_json::Value;
+
+use super::{Choice, Slot};
+use crate::FieldError;
+
+const LONGEST: usize = 20_000;
+const LARGEST_SCHEMA: usize = 64 * 1024;
+
+/// The value as it will be kept; or what does not fit, field by field.
+pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
+    fits(&slot.options, slot.schema.as_ref(), &value)?;
+    Ok(value)
+}
+
+pub(super) fn fits(options: &[Choice], schema: Option<&Value>, value: &Value) -> Result<(), Vec<FieldError>> {
+    let one = |detail: &str| Err(vec![FieldError::new("", detail)]);
+    if contains_nul(value) {
+        return one("The answer contains a character that cannot be kept (U+0000).");
+    }
+    if value.to_string().len() > 256 * 1024 {
+        return one("The answer is too long: at most 256 KiB.");
+    }
+    if !options.is_empty() && !options.iter().any(|option| option.value == *value) {
+        return one("Choose one of the answers that are offered.");
+    }
+    match schema {
+        Some(schema) => fits_schema(schema, value),
+        None if !options.is_empty() => Ok(()),
+        None => match value.as_str() {
+            None => one("Answer in words: the answer must be a text."),
+            Some(text) if text.trim().is_empty() => one("Write an answer."),
+            Some(text) if text.chars().count() > LONGEST => one("The answer is too long: at most 20,000 characters."),
+            Some(_) => Ok(()),
+        },
+    }
+}
+
+fn contains_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(contains_nul),
+        Value::Object(fields) => fields.iter().any(|(name, field)| name.contains('\0') || contains_nul(field)),
+        _ => false,
+    }
+}
+
+/// Refuses what is not a JSON Schema, or would fetch another document. Err is a sentence.
+pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
+    if schema.to_string().len() > LARGEST_SCHEMA {
+        return Err("A schema has at most 64 KiB.".to_owned());
+    }
+    if !schema.is_object() {
+        return Err("A schema is a JSON object.".to_owned());
+    }
+    if contains_nul(schema) {
+        return Err("A text cannot contain the character U+0000.".to_owned());
+    }
+    validator(schema).map(|_| ()).map_err(|error| format!("This is not a usable JSON Schema: {error}"))
+}
+
+/// Without the library's resolvers (its features are off) no `$ref` leaves the document.
+fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        // Linear time whatever the pattern: the schema is an agent's.
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| error.to_string())
+}
+
+fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
+    let validator = validator(schema).map_err(|detail| {
+        vec![FieldError::new("", format!("The agent's schema cannot be used, so no answer can fit: {detail}"))]
+    })?;
+    let mut errors: Vec<FieldError> = Vec::new();
+    for error in validator.iter_errors(value).take(20) {
+        let found = in_words(&error);
+        if !errors.contains(&found) {
+            errors.push(found);
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// The library's finding in words for somebody who never saw a schema.
+fn in_words(error: &jsonschema::ValidationError<'_>) -> FieldError {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let pointer = error.instance_path().to_string();
+    let detail = match error.kind() {
+        Kind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            return FieldError::new(format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")), "Please fill this in.");
+        }
+        Kind::Type { kind } => match format!("{kind:?}").to_lowercase() {
+            kind if kind.contains("integer") => "Write a whole number.".to_owned(),
+            kind if kind.contains("number") => "Write a number.".to_owned(),
+            kind if kind.contains("boolean") => "Answer yes or no.".to_owned(),
+            kind if kind.contains("string") => "Write a text.".to_owned(),
+            _ => format!("This has the wrong form: {error}."),
+        },
+        Kind::Minimum { limit } => format!("Must be {limit} or more."),
+        Kind::Maximum { limit } => format!("Must be {limit} or less."),
+        Kind::ExclusiveMinimum { limit } => format!("Must be more than {limit}."),
+        Kind::ExclusiveMaximum { limit } => format!("Must be less than {limit}."),
+        Kind::MinLength { limit: 1 } => "Please fill this in.".to_owned(),
+        Kind::MinLength { limit } => format!("Write at least {limit} characters."),
+        Kind::MaxLength { limit } => format!("Write at most {limit} characters."),
+        Kind::MinItems { limit } => format!("Choose at least {limit}."),
+        Kind::MaxItems { limit } => format!("Choose at most {limit}."),
+        Kind::MultipleOf { multiple_of } => format!("Must be a multiple of {multiple_of}."),
+        Kind::Enum { .. } | Kind::Constant { .. } => "Choose one of the answers that are offered.".to_owned(),
+        Kind::Pattern { pattern } => format!("Does not have the form that is asked for ({pattern})."),
+        Kind::Format { format } => match format.as_str() {
+            "date" => "Write a date, for example 2026-12-24.".to_owned(),
+            "date-time" => "Write a date and time, for example 2026-12-24T18:00:00Z.".to_owned(),
+            "time" => "Write a time, for example 18:00:00Z.".to_owned(),
+            "email" => "Write an e-mail address.".to_owned(),
+            "uri" => "Write a web address, for example https://example.com/.".to_owned(),
+            other => format!("Is not a valid {other}."),
+        },
+        Kind::AdditionalProperties { unexpected } => format!("Nobody asked for: {}.", unexpected.join(", ")),
+        _ => format!("This does not fit: {error}."),
+    };
+    FieldError::new(pointer, detail)
+}

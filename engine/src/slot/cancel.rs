@@ -1,0 +1,53 @@
+//! Withdrawing a question.
+
+use serde_json::json;
+
+use super::{Status, close, close::Ending, list};
+use crate::{Actor, Refusal, Tx, ids::SlotId};
+
+/// Cancels a waiting slot: the asking agent, or whoever may stop the task.
+///
+/// Refuses with `not_found`, `not_yours`, `invalid` (pointer /reason) or how the slot ended.
+pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Result<(), Refusal> {
+    let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
+    let (name, may) = match actor {
+        Actor::Agent(agent) if agent.id == slot.agent_id => (&agent.name, true),
+        Actor::Agent(_) => return Err(Refusal::NotFound),
+        Actor::Person(person) if slot.standing(person) == super::Standing::Hidden => return Err(Refusal::NotFound),
+        Actor::Person(person) => (&person.name, person.sees_all() || slot.for_id == Some(person.id)),
+    };
+    if !may {
+        return Err(Refusal::NotYours(
+            "Only a manager, or the person the work is for, can withdraw this question.".to_owned(),
+        ));
+    }
+    let reason = checked_reason(reason)?;
+    let said = format!("{name} withdrew the question: {reason}");
+    let ending = Ending {
+        status: Status::Cancelled,
+        revision: None,
+        answer: None,
+        note: None,
+        answered_by: None,
+        on_behalf_of: None,
+        reason: Some(&reason),
+        result: json!({ "cancelled": true, "said": said }),
+        said: &said,
+        actor: &actor.key(),
+    };
+    if close::close(tx, &slot, ending).await? {
+        return Ok(());
+    }
+    let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
+    Err(slot.closed_refusal().unwrap_or(Refusal::NotFound))
+}
+
+/// A reason that people will read: not empty, at most 1,000 characters.
+pub(crate) fn checked_reason(reason: &str) -> Result<String, Refusal> {
+    let reason = reason.trim();
+    match reason.chars().count() {
+        0 => Err(Refusal::invalid("/reason", "Say why, in a few words: whoever waits for this will read it.")),
+        1..=1_000 => Ok(reason.to_owned()),
+        _ => Err(Refusal::invalid("/reason", "A reason has at most 1,000 characters.")),
+    }
+}

@@ -1,0 +1,135 @@
+//! The one closing step. Answering, cancelling and expiring all end here; nothing else closes a slot (design section 1).
+
+use serde_json::{Value, json};
+
+use super::{Slot, Status, list};
+use crate::{
+    Refusal, Tx,
+    ids::{PersonId, TaskId},
+    wake::Topic,
+};
+
+/// How a slot ends.
+pub(crate) struct Ending<'a> {
+    pub status: Status,
+    /// The revision that the answerer saw; a slot that changed since is left alone.
+    pub revision: Option<i32>,
+    pub answer: Option<&'a Value>,
+    pub note: Option<&'a str>,
+    /// Who answered, and for whom. Their authority is decided again by the statement that writes.
+    pub answered_by: Option<PersonId>,
+    pub on_behalf_of: Option<PersonId>,
+    pub reason: Option<&'a str>,
+    /// What the agent gets as the result of the call that asked.
+    pub result: Value,
+    /// The line of the record.
+    pub said: &'a str,
+    /// The audit's key of who did it.
+    pub actor: &'a str,
+}
+
+/// Closes `slot` and makes its task ready when no other slot of it is open: one statement, so all of it or nothing.
+/// Answers false when it was no longer waiting, had another revision, or the answerer no longer has the right.
+pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Result<bool, Refusal> {
+    let now = tx.now();
+    let kind = ending.status.as_str();
+    let closed = sqlx::query!(
+        r#"
+        -- Everything that changes a task and its slots takes the task's row first: no deadlocks, and the counters of
+        -- the row decide which of two closings was the last.
+        with locked as (
+            select id from task where id = $2 for update
+        ), closed as (
+            update slot s
+            set status = $3, answer = $4, note = $5, answered_by = $6, on_behalf_of = $7, reason = $8, closed_at = $9
+            from locked
+            where s.id = $1 and s.task_id = locked.id and s.status = 'waiting'
+              and ($10::int is null or s.revision = $10)
+              -- Who may answer is decided from the state of this moment, not of when the page was loaded.
+              and ($6::uuid is null or person_keys($6) && (s.candidates || 'role:manager'::text))
+            returning s.id, s.task_id, s.agent_id, s.call_id
+        ), withdrawn as (
+            delete from slot_candidate c using closed where c.slot_id = closed.id
+        ), moved as (
+            update task t
+            set open_slots = t.open_slots - 1,
+                status = case when t.open_slots = 1 then 'working' else t.status end,
+                ready_at = case when t.open_slots = 1 and a.inside then $9 end,
+                turns = t.turns + case when closed.call_id = '' then 0 else 1 end,
+                updated_at = $9
+            from closed join agent a on a.id = closed.agent_id
+            -- A task that was stopped stays as it ended.
+            where t.id = closed.task_id and t.status = 'waiting'
+            returning t.id, t.turns, t.ready_at
+        ), result as (
+            insert into turn (task_id, seq, kind, call_id, body, created_at)
+            select moved.id, moved.turns,
+                   -- Words that stuck work asked for are advice before the next turn, not the result of a call.
+                   case when closed.call_id like 'stuck:%' then 'advice' else 'result' end,
+                   closed.call_id, $11, $9
+            from closed, moved where closed.call_id <> ''
+        ), line as (
+            insert into record_line (task_id, at, kind, text) select task_id, $9, $3, $12 from closed
+        ), audited as (
+            insert into audit (at, actor, action, object) select $9, $13, 'slot.' || $3, 'slot:' || id from closed
+        ), event as (
+            insert into outbox (at, type, task_id, slot_id) select $9, 'slot.' || $3, task_id, id from closed
+        )
+        select (moved.ready_at is not null) as "ready?" from closed left join moved on true
+        "#,
+        slot.id.0,
+        slot.task_id.0,
+        kind,
+        ending.answer,
+        ending.note,
+        ending.answered_by.map(|id| id.0),
+        ending.on_behalf_of.map(|id| id.0),
+        ending.reason,
+        now,
+        ending.revision,
+        ending.result,
+        ending.said,
+        ending.actor,
+    )
+    .fetch_optional(tx.conn())
+    .await?;
+    let Some(closed) = closed else { return Ok(false) };
+    if closed.ready == Some(true) {
+        tx.wake(Topic::Work);
+    }
+    announce(tx, slot);
+    Ok(true)
+}
+
+/// Wakes whoever looks at the slot or at what it belongs to.
+pub(super) fn announce(tx: &mut Tx, slot: &Slot) {
+    tx.wake(Topic::Slot(slot.id));
+    tx.wake(Topic::Task(slot.task_id));
+    tx.wake(Topic::AnyTask);
+    if let Some(claim) = slot.claim_id {
+        tx.wake(Topic::Claim(claim));
+    }
+    for key in &slot.candidates {
+        tx.wake(Topic::Inbox(key.clone()));
+    }
+}
+
+/// Cancels every slot of a task that just ended, in its transaction.
+pub(crate) async fn close_all(tx: &mut Tx, task: TaskId, reason: &str, actor: &str) -> Result<(), Refusal> {
+    for slot in list::waiting_of(tx.conn(), task).await? {
+        let ending = Ending {
+            status: Status::Cancelled,
+            revision: None,
+            answer: None,
+            note: None,
+            answered_by: None,
+            on_behalf_of: None,
+            reason: Some(reason),
+            result: json!({ "cancelled": true, "said": reason }),
+            said: &format!("The question was withdrawn: {reason}"),
+            actor,
+        };
+        close(tx, &slot, ending).await?;
+    }
+    Ok(())
+}

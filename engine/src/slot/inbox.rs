@@ -1,0 +1,113 @@
+//! The inbox: what needs somebody, the most urgent first. One index answers it (see `migrations/0006_slots.sql`).
+
+use chrono::{DateTime, Utc};
+
+use super::Priority;
+use crate::{
+    Engine, Refusal,
+    actor::PersonActor,
+    ids::{ClaimId, SlotId, TaskId},
+};
+
+/// [`count`] stops counting here.
+pub const COUNTED: i64 = 1_000;
+
+#[derive(Clone, Debug)]
+pub struct InboxLine {
+    pub id: SlotId,
+    pub message: String,
+    pub agent: String,
+    pub task_id: TaskId,
+    pub task_title: String,
+    pub claim_id: Option<ClaimId>,
+    pub priority: Priority,
+    pub opened_at: DateTime<Utc>,
+    pub due_at: Option<DateTime<Utc>>,
+    pub expires_at: Option<DateTime<Utc>>,
+    pub for_name: Option<String>,
+}
+
+/// At most `limit` waiting slots for which the person, a group or a role of theirs was asked: by priority, then what is
+/// due first, then what waits longest.
+pub async fn inbox(engine: &Engine, person: &PersonActor, limit: i64) -> Result<Vec<InboxLine>, Refusal> {
+    Ok(sqlx::query!(
+        r#"
+        with top as (
+            -- The first of each key, straight from the index; a slot asked of two of them appears twice.
+            select distinct c.slot_id, c.priority, c.due_at, c.opened_at
+            from unnest($1::text[]) key
+            cross join lateral (
+                select slot_id, priority, due_at, opened_at from slot_candidate
+                where candidate = key
+                order by priority desc, due_at, opened_at, slot_id
+                limit $2
+            ) c
+            order by priority desc, due_at, opened_at, slot_id
+            limit $2
+        )
+        select s.id as "id: SlotId", left(s.message, 400) as "message!", a.name as agent, t.id as "task_id: TaskId",
+               t.title as task_title, t.claim_id as "claim_id: ClaimId", s.priority, s.opened_at, s.due_at,
+               s.expires_at, p.name as "for_name?"
+        from top
+        join slot s on s.id = top.slot_id
+        join task t on t.id = s.task_id
+        join agent a on a.id = s.agent_id
+        left join person p on p.id = t.for_id
+        order by top.priority desc, top.due_at, top.opened_at, top.slot_id
+        "#,
+        &person.keys,
+        limit,
+    )
+    .fetch_all(&engine.pool)
+    .await?
+    .into_iter()
+    .map(|row| InboxLine {
+        id: row.id,
+        message: row.message,
+        agent: row.agent,
+        task_id: row.task_id,
+        task_title: row.task_title,
+        claim_id: row.claim_id,
+        priority: Priority::from_rank(row.priority),
+        opened_at: row.opened_at,
+        due_at: row.due_at,
+        expires_at: row.expires_at,
+        for_name: row.for_name,
+    })
+    .collect())
+}
+
+/// How many wait for the person, counted up to [`COUNTED`].
+pub async fn count(engine: &Engine, person: &PersonActor) -> Result<i64, Refusal> {
+    Ok(sqlx::query_scalar!(
+        r#"select count(distinct slot_id) as "count!"
+           from (select slot_id from slot_candidate where candidate = any($1) limit $2) counted"#,
+        &person.keys,
+        COUNTED,
+    )
+    .fetch_one(&engine.pool)
+    .await?)
+}
+
+/// An answer that the person gave.
+#[derive(Clone, Debug)]
+pub struct RecentAnswer {
+    pub id: SlotId,
+    pub message: String,
+    pub agent: String,
+    pub answered_at: DateTime<Utc>,
+}
+
+/// What the person answered last.
+pub async fn answered(engine: &Engine, person: &PersonActor, limit: i64) -> Result<Vec<RecentAnswer>, Refusal> {
+    Ok(sqlx::query_as!(
+        RecentAnswer,
+        r#"select s.id as "id: SlotId", left(s.message, 400) as "message!", a.name as agent, s.closed_at as "answered_at!"
+           from slot s join agent a on a.id = s.agent_id
+           where s.answered_by = $1 order by s.closed_at desc limit $2"#,
+        person.id.0,
+        limit,
+    )
+    .fetch_all(&engine.pool)
+    .await?)
+}

@@ -1,0 +1,328 @@
+//! Asking: a slot opens and its task parks, in one statement, so that no answer can come before the wait exists.
+
+use chrono::Duration;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Choice, Kind, OnExpiry, Priority, Slot, Status, answer, asked, close, list};
+use crate::{
+    FieldError, Refusal, Tx,
+    actor::AgentActor,
+    fault,
+    ids::{AgentId, ClaimId, PersonId, SlotId, TaskId},
+    wake::Topic,
+};
+
+/// A question as it is put.
+#[derive(Clone, Debug)]
+pub struct NewSlot {
+    /// None opens a task of its own with the message as its title (an outside agent's only).
+    pub task_id: Option<TaskId>,
+    /// What tells two questions of one call apart; a digest of the question when None.
+    pub name: Option<String>,
+    pub kind: Kind,
+    pub message: String,
+    pub context: String,
+    pub options: Vec<Choice>,
+    pub schema: Option<Value>,
+    /// E-mail addresses, "group:<name>", "role:<role>"; empty: the person the work is for, else the sponsor.
+    pub ask: Vec<String>,
+    pub priority: Priority,
+    pub expires_in: Option<Duration>,
+    pub on_expiry: OnExpiry,
+    pub default_value: Option<Value>,
+    pub target: Option<Duration>,
+}
+
+impl NewSlot {
+    /// A question in free text to whoever is asked by default.
+    pub fn question(message: impl Into<String>) -> Self {
+        Self {
+            task_id: None,
+            name: None,
+            kind: Kind::Question,
+            message: message.into(),
+            context: String::new(),
+            options: Vec::new(),
+            schema: None,
+            ask: Vec::new(),
+            priority: Priority::Normal,
+            expires_in: None,
+            on_expiry: OnExpiry::Tell,
+            default_value: None,
+            target: None,
+        }
+    }
+}
+
+/// Who asks.
+pub enum Asker<'a> {
+    /// An outside agent, for its own work.
+    Agent(&'a AgentActor),
+    /// Layby's own loop, fenced by the epoch of its lease.
+    Loop(LoopAsks<'a>),
+}
+
+pub struct LoopAsks<'a> {
+    pub agent_id: AgentId,
+    pub agent: &'a str,
+    pub epoch: i64,
+    pub call_id: &'a str,
+    pub for_id: Option<PersonId>,
+    pub claim_id: Option<ClaimId>,
+}
+
+pub struct Opened {
+    pub slot: Slot,
+    /// False when the same question stood already.
+    pub fresh: bool,
+}
+
+/// Opens a slot and parks its task. Asked again under the same task, call and name it is the same slot, as it stands.
+///
+/// Refuses with `not_found` (the task is not the asker's), `invalid` (a pointer per field), `name_in_use`, `task_ended`.
+pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened, Refusal> {
+    check(&new)?;
+    let (agent_id, agent, call_id, epoch) = match &asker {
+        Asker::Agent(agent) => (agent.id, agent.name.as_str(), "", None),
+        Asker::Loop(by) => (by.agent_id, by.agent, by.call_id, Some(by.epoch)),
+    };
+    let name = new.name.clone().unwrap_or_else(|| digest(&new));
+    let mut for_id = None;
+    let mut claim_id = None;
+    if let Some(task) = new.task_id {
+        match &asker {
+            Asker::Loop(by) => (for_id, claim_id) = (by.for_id, by.claim_id),
+            Asker::Agent(_) => for_id = own_task(tx, agent_id, task).await?,
+        }
+        if let Some(slot) = list::asked(tx.conn(), task, call_id, &name).await? {
+            return same(slot, &new, name);
+        }
+    }
+    let asked = match new.ask.as_slice() {
+        [] => asked::by_default(tx, agent_id, for_id).await?,
+        names => asked::named(tx, names).await?,
+    };
+
+    let now = tx.now();
+    let id: SlotId = tx.new_id();
+    let task_id = new.task_id.unwrap_or_else(|| tx.new_id());
+    let title: String = new.message.chars().take(200).collect();
+    let waiting_on = format!("an answer from {}", asked.words);
+    let expires_at = new.expires_in.map(|wait| now + wait);
+    let due_at = new.target.map(|wait| now + wait);
+    let asked_line = format!("{agent} asked {}: {}", asked.words, title);
+    let (lines, said, events): (&[&str], &[String], &[&str]) = match new.task_id {
+        None => (
+            &["started", "asked"],
+            &[format!("{agent} opened this work."), asked_line],
+            &["task.started", "slot.opened", "task.waiting"],
+        ),
+        Some(_) => (&["asked"], &[asked_line], &["slot.opened", "task.waiting"]),
+    };
+    let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+    let events: Vec<String> = events.iter().map(|&event| event.to_owned()).collect();
+    fault::point("ask.before_commit");
+    let opened = sqlx::query!(
+        r#"
+        with fresh as (
+            insert into task (id, agent_id, title, status, questions, open_slots, created_at, updated_at)
+            select $1, $2, $3, 'waiting', 1, 1, $4, $4 where $5
+            returning id
+        ), parked as (
+            update task
+            set status = 'waiting', questions = questions + 1, open_slots = open_slots + 1, updated_at = $4,
+                ready_at = null, leased_by = null, lease_until = null
+            where id = $1 and not $5 and agent_id = $2 and status in ('working', 'waiting')
+              -- Our own loop writes only while it holds the lease it started with.
+              and ($6::bigint is null or epoch = $6)
+            returning id
+        ), parent as (
+            select id from fresh union all select id from parked
+        ), opened as (
+            insert into slot (id, task_id, agent_id, call_id, name, kind, message, context, options, schema, asked,
+                              candidates, assignee_id, waiting_on, priority, opened_at, target_at, due_at, expires_at,
+                              on_expiry, default_value)
+            select $7, parent.id, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $20, $20, $21, $22, $23
+            from parent
+            returning id, task_id
+        ), candidate as (
+            insert into slot_candidate (slot_id, candidate, priority, due_at, opened_at)
+            select opened.id, key, $19, coalesce($20, 'infinity'), $4 from opened, unnest($16::text[]) key
+        ), line as (
+            insert into record_line (task_id, at, kind, text)
+            select opened.task_id, $4, kind, text from opened, unnest($24::text[], $25::text[]) as said (kind, text)
+        ), audited as (
+            insert into audit (at, actor, action, object) select $4, $26, 'slot.opened', 'slot:' || id from opened
+        ), event as (
+            insert into outbox (at, type, task_id, slot_id)
+            select $4, type, opened.task_id, opened.id from opened, unnest($27::text[]) type
+        )
+        select count(*) as "count!" from opened
+        "#,
+        task_id.0,
+        agent_id.0,
+        title,
+        now,
+        new.task_id.is_none(),
+        epoch,
+        id.0,
+        call_id,
+        name,
+        new.kind.as_str(),
+        new.message,
+        new.context,
+        (!new.options.is_empty()).then(|| json!(new.options)),
+        new.schema,
+        &asked.names,
+        &asked.keys,
+        asked.assignee.map(|id| id.0),
+        waiting_on,
+        new.priority as i16,
+        due_at,
+        expires_at,
+        new.on_expiry.as_str(),
+        new.default_value,
+        &lines,
+        said,
+        format!("agent:{agent_id}"),
+        &events,
+    )
+    .fetch_one(tx.conn())
+    .await;
+    let opened = match opened {
+        Ok(row) => row.count,
+        // Asked twice at once: the other one's slot is this one.
+        Err(sqlx::Error::Database(error)) if error.constraint() == Some("slot_asked_once") && epoch.is_none() => {
+            return asked_at_once(tx, task_id, &new, name).await;
+        }
+        Err(error) => return Err(error.into()),
+    };
+    fault::point("ask.after_commit");
+    if opened != 1 {
+        return Err(Refusal::TaskEnded("This task has ended, so nothing more can be asked for it.".to_owned()));
+    }
+    let slot = Slot {
+        id,
+        task_id,
+        task_title: title,
+        agent_id,
+        agent: agent.to_owned(),
+        call_id: call_id.to_owned(),
+        name,
+        kind: new.kind,
+        message: new.message,
+        context: new.context,
+        options: new.options,
+        schema: new.schema,
+        secret: false,
+        revision: 1,
+        asked: asked.names,
+        candidates: asked.keys,
+        assignee_id: asked.assignee,
+        waiting_on,
+        needs: 1,
+        priority: new.priority,
+        status: Status::Waiting,
+        opened_at: now,
+        target_at: due_at,
+        due_at,
+        expires_at,
+        on_expiry: new.on_expiry,
+        default_value: new.default_value,
+        answer: None,
+        note: None,
+        answered_by: None,
+        answered_by_email: None,
+        on_behalf_of: None,
+        on_behalf_of_email: None,
+        reason: None,
+        closed_at: None,
+        for_id,
+        for_name: None,
+        claim_id,
+    };
+    close::announce(tx, &slot);
+    if expires_at.is_some() {
+        tx.wake(Topic::Clock);
+    }
+    Ok(Opened { slot, fresh: true })
+}
+
+/// Whom an outside agent's own task is for.
+async fn own_task(tx: &mut Tx, agent: AgentId, task: TaskId) -> Result<Option<PersonId>, Refusal> {
+    let row = sqlx::query!(
+        r#"select for_id as "for_id: PersonId" from task where id = $1 and agent_id = $2"#,
+        task.0,
+        agent.0
+    )
+    .fetch_optional(tx.conn())
+    .await?;
+    Ok(row.ok_or_else(|| Refusal::invalid("/task_id", "There is no such task of yours."))?.for_id)
+}
+
+async fn asked_at_once(tx: &mut Tx, task: TaskId, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
+    let slot = list::asked(tx.conn(), task, "", &name).await?;
+    same(slot.ok_or_else(|| Refusal::fault("a question that stood already was not found"))?, new, name)
+}
+
+/// The slot that stands under this name, when it asks the same.
+fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
+    if slot.message != new.message {
+        return Err(Refusal::NameInUse(name));
+    }
+    Ok(Opened { slot, fresh: false })
+}
+
+/// The name of a question that was given none: the same question has the same name.
+fn digest(new: &NewSlot) -> String {
+    let question = json!([new.kind, new.message, new.options, new.schema]).to_string();
+    let digest = Sha256::digest(question.as_bytes());
+    digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn check(new: &NewSlot) -> Result<(), Refusal> {
+    let mut errors = Vec::new();
+    let mut wrong = |pointer: &str, detail: &str| errors.push(FieldError::new(pointer, detail));
+    match new.message.trim().chars().count() {
+        0 => wrong("/message", "Say what you want to know."),
+        1..=10_000 => {}
+        _ => wrong("/message", "A message has at most 10,000 characters; put the rest into the context."),
+    }
+    if new.message.contains('\0') || new.context.contains('\0') {
+        wrong("/message", "A text cannot contain the character U+0000.");
+    }
+    if new.context.chars().count() > 100_000 {
+        wrong("/context", "A context has at most 100,000 characters.");
+    }
+    if new.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.chars().count() > 200 || name.contains('\0')) {
+        wrong("/name", "A name has 1 to 200 characters.");
+    }
+    if new.options.len() > 100 {
+        wrong("/options", "Offer at most 100 options.");
+    }
+    for (at, option) in new.options.iter().enumerate() {
+        if option.label.trim().is_empty() || option.label.chars().count() > 200 {
+            wrong(&format!("/options/{at}/label"), "A label has 1 to 200 characters.");
+        }
+        if new.options[..at].iter().any(|other| other.value == option.value) {
+            wrong(&format!("/options/{at}/value"), "Each option needs a value of its own.");
+        }
+    }
+    if let Some(schema) = &new.schema
+        && let Err(detail) = answer::check_schema(schema)
+    {
+        wrong("/schema", &detail);
+    }
+    match (new.on_expiry, &new.default_value) {
+        (OnExpiry::Default, None) => wrong("/default", "Say which value is used when nobody answers."),
+        (OnExpiry::Default, Some(value)) => {
+            if let Err(found) = answer::fits(&new.options, new.schema.as_ref(), value) {
+                wrong("/default", &format!("The default does not fit: {}", found[0].detail));
+            }
+        }
+        (_, Some(_)) => wrong("/default", "A default is used only with on_expiry \"default\"."),
+        _ => {}
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(errors)) }
+}
