@@ -35,7 +35,9 @@ impl DatabaseClock {
         let after = machine_now();
         let ahead = there - (before + (after - before) / 2);
         // Under the width of a round trip the difference is noise, and time must not run backwards for it.
-        if ahead.abs() > (after - before).max(Duration::milliseconds(5)) || self.ahead_micros.load(Ordering::Relaxed) != 0 {
+        if ahead.abs() > (after - before).max(Duration::milliseconds(5))
+            || self.ahead_micros.load(Ordering::Relaxed) != 0
+        {
             self.ahead_micros.store(ahead.num_microseconds().unwrap_or(0), Ordering::Relaxed);
         }
         Ok(())

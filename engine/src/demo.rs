@@ -34,9 +34,10 @@ pub async fn seed(engine: &Engine) -> Result<(), Refusal> {
     let mut tx = engine.begin().await?;
     // Two instances that start at once seed once.
     sqlx::query!("select pg_advisory_xact_lock(7122033101) as locked").fetch_one(tx.conn()).await?;
-    let there = sqlx::query_scalar!(r#"select exists (select 1 from person where email = $1) as "there!""#, PEOPLE[0].0)
-        .fetch_one(tx.conn())
-        .await?;
+    let there =
+        sqlx::query_scalar!(r#"select exists (select 1 from person where email = $1) as "there!""#, PEOPLE[0].0)
+            .fetch_one(tx.conn())
+            .await?;
     if there {
         return Ok(());
     }

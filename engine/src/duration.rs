@@ -45,7 +45,9 @@ mod tests {
         assert_eq!(parse("90s"), Some(Duration::seconds(90)));
         assert_eq!(parse("1h 30m"), Some(Duration::minutes(90)));
         assert_eq!(parse("2d"), Some(Duration::days(2)));
-        for wrong in ["", " ", "1", "h", "-1h", "1.5h", "1w", "1h30m", "0s", "99999999999999999999d", "4000d", "1é", "٣h"] {
+        for wrong in
+            ["", " ", "1", "h", "-1h", "1.5h", "1w", "1h30m", "0s", "99999999999999999999d", "4000d", "1é", "٣h"]
+        {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

@@ -29,7 +29,10 @@ pub async fn add(tx: &mut Tx, by: &str, new: NewAgent) -> Result<AgentId, Refusa
     .fetch_optional(tx.conn())
     .await?;
     if sponsor.is_none() {
-        errors.push(FieldError::new("/sponsor", format!("“{}” is nobody here; add the person first.", new.sponsor_email.trim())));
+        errors.push(FieldError::new(
+            "/sponsor",
+            format!("“{}” is nobody here; add the person first.", new.sponsor_email.trim()),
+        ));
     }
     let (Some(sponsor), true) = (sponsor, errors.is_empty()) else { return Err(Refusal::Invalid(errors)) };
     let id: AgentId = tx.new_id();

@@ -170,7 +170,8 @@ async fn run_calls(engine: &Engine, lease: Lease, work: &Work, open: &[&LoggedCa
             Ok(new) => questions.push((call.key.clone(), new)),
             Err(said) => {
                 let line = format!("{} could not ask: {said}", work.agent);
-                conversation::log_result(engine, &lease, &call.key, &json!({ "error": said }), Some(("tool", &line))).await?;
+                conversation::log_result(engine, &lease, &call.key, &json!({ "error": said }), Some(("tool", &line)))
+                    .await?;
             }
         }
     }

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::types::Json;
 
-use super::{lease::{Lease, Lost}, model::{Call, Reply}};
+use super::{
+    lease::{Lease, Lost},
+    model::{Call, Reply},
+};
 use crate::{Engine, Refusal, fault, ids::TaskId, task::record, wake::Topic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]

@@ -79,8 +79,11 @@ pub(super) async fn renew(engine: &Engine, lease: Lease) -> Result<bool, Refusal
 
 /// Gives the work back so that another instance need not wait for the lease to end.
 pub(super) async fn release(engine: &Engine, owner: Uuid) -> Result<(), Refusal> {
-    sqlx::query!("update task set leased_by = null, lease_until = null where leased_by = $1 and status = 'working'", owner)
-        .execute(&engine.pool)
-        .await?;
+    sqlx::query!(
+        "update task set leased_by = null, lease_until = null where leased_by = $1 and status = 'working'",
+        owner
+    )
+    .execute(&engine.pool)
+    .await?;
     Ok(())
 }

@@ -3,9 +3,9 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Actor, Engine, FieldError, Refusal, Tx, audit,
+    Actor, Engine, FieldError, Refusal, Tx,
     actor::AgentActor,
-    clock,
+    audit, clock,
     ids::{AgentId, PersonId, TokenId},
     person::PersonRow,
 };
@@ -48,7 +48,8 @@ pub async fn create(tx: &mut Tx, by: &str, owner: TokenOwner, scopes: Vec<String
     )
     .execute(tx.conn())
     .await?;
-    audit::write(tx, by, "token.created", &format!("token:{id}"), Some(serde_json::json!({ "scopes": scopes }))).await?;
+    audit::write(tx, by, "token.created", &format!("token:{id}"), Some(serde_json::json!({ "scopes": scopes })))
+        .await?;
     Ok(token)
 }
 
@@ -65,7 +66,9 @@ async fn agent_for_token(tx: &mut Tx, name: &str, scopes: &[String]) -> Result<A
     };
     let wrong = scopes.iter().filter(|scope| !AGENT_SCOPES.contains(&scope.as_str()));
     let errors: Vec<_> = wrong
-        .map(|scope| FieldError::new("/scope", format!("An agent's token cannot have the scope “{scope}”: it has ask and read.")))
+        .map(|scope| {
+            FieldError::new("/scope", format!("An agent's token cannot have the scope “{scope}”: it has ask and read."))
+        })
         .collect();
     if errors.is_empty() { Ok(agent.id) } else { Err(Refusal::Invalid(errors)) }
 }
@@ -83,10 +86,15 @@ async fn person_for_token(tx: &mut Tx, email: &str, scopes: &[String]) -> Result
     let mut errors = Vec::new();
     for scope in scopes {
         match PERSON_SCOPES.iter().find(|(name, _)| name == scope) {
-            None => errors.push(FieldError::new("/scope", format!("There is no scope “{scope}” for a person: answer, read, manage, admin."))),
+            None => errors.push(FieldError::new(
+                "/scope",
+                format!("There is no scope “{scope}” for a person: answer, read, manage, admin."),
+            )),
             Some((_, "person")) => {}
             Some((_, role)) if person.keys.iter().any(|key| key.strip_prefix("role:") == Some(role)) => {}
-            Some((_, role)) => errors.push(FieldError::new("/scope", format!("The scope “{scope}” needs the role {role}."))),
+            Some((_, role)) => {
+                errors.push(FieldError::new("/scope", format!("The scope “{scope}” needs the role {role}.")))
+            }
         }
     }
     if errors.is_empty() { Ok(person.id) } else { Err(Refusal::Invalid(errors)) }

@@ -4,11 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::model::ToolSpec;
-use crate::{
-    Engine, Refusal,
-    ids::ClaimId,
-    money::Money,
-};
+use crate::{Engine, Refusal, ids::ClaimId, money::Money};
 
 pub(super) const ASK_PERSON: &str = "ask_person";
 pub(super) const HAND_BACK: &str = "hand_back";

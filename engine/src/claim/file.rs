@@ -4,8 +4,9 @@ use chrono::NaiveDate;
 
 use super::{CATEGORIES, review};
 use crate::{
-    FieldError, Refusal, Tx, audit,
+    FieldError, Refusal, Tx,
     actor::PersonActor,
+    audit,
     ids::{ClaimId, PersonId},
     money,
 };
@@ -90,12 +91,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) async fn insert(
-    tx: &mut Tx,
-    filer: PersonId,
-    filer_name: &str,
-    claim: Checked,
-) -> Result<ClaimId, Refusal> {
+pub(crate) async fn insert(tx: &mut Tx, filer: PersonId, filer_name: &str, claim: Checked) -> Result<ClaimId, Refusal> {
     let id: ClaimId = tx.new_id();
     let now = tx.now();
     sqlx::query!(

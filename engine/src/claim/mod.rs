@@ -19,7 +19,17 @@ pub use review::restart_review;
 
 /// The categories a claim can be filed under, in the order that a form offers them.
 pub const CATEGORIES: [&str; 11] = [
-    "travel", "lodging", "meals", "transport", "equipment", "software", "supplies", "phone", "events", "gifts", "other",
+    "travel",
+    "lodging",
+    "meals",
+    "transport",
+    "equipment",
+    "software",
+    "supplies",
+    "phone",
+    "events",
+    "gifts",
+    "other",
 ];
 
 /// Currencies a form offers first; any three-letter code (ISO 4217) is taken.

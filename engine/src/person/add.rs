@@ -26,7 +26,10 @@ pub async fn add(tx: &mut Tx, by: &str, new: NewPerson) -> Result<PersonId, Refu
         errors.push(FieldError::new("/name", "Write the name, at most 200 characters."));
     }
     if new.groups.iter().any(|group| !is_group_name(group)) {
-        errors.push(FieldError::new("/groups", "A group's name has small letters, digits and hyphens, for example finance."));
+        errors.push(FieldError::new(
+            "/groups",
+            "A group's name has small letters, digits and hyphens, for example finance.",
+        ));
     }
     if let Some(password) = &new.password
         && let Err(error) = password::check(password, "/password", &[&email, &name])
@@ -80,9 +83,13 @@ pub(crate) async fn insert(
         .await?;
     for group in groups {
         let new_group = tx.engine.ids.next();
-        sqlx::query!("insert into people_group (id, name) values ($1, $2) on conflict (name) do nothing", new_group, group)
-            .execute(tx.conn())
-            .await?;
+        sqlx::query!(
+            "insert into people_group (id, name) values ($1, $2) on conflict (name) do nothing",
+            new_group,
+            group
+        )
+        .execute(tx.conn())
+        .await?;
         sqlx::query!(
             "insert into group_member (group_id, person_id) select id, $1 from people_group where name = $2",
             id.0,

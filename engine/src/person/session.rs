@@ -49,13 +49,7 @@ pub async fn session(engine: &Engine, id: SignInId) -> Result<Option<PersonActor
             .execute(&engine.pool)
             .await?;
     }
-    let row = PersonRow {
-        id: row.id,
-        name: row.name,
-        email: row.email,
-        time_zone: row.time_zone,
-        keys: row.keys,
-    };
+    let row = PersonRow { id: row.id, name: row.name, email: row.email, time_zone: row.time_zone, keys: row.keys };
     Ok(Some(row.actor(None)))
 }
 

@@ -39,9 +39,7 @@ pub async fn new_code(engine: &Engine) -> Result<Option<String>, Refusal> {
 pub async fn set_up(engine: &Engine, code: &str, mut new: NewPerson) -> Result<PersonId, Refusal> {
     let mut tx = engine.begin().await?;
     // Deleting takes the row lock: two at once with the right code make one administrator.
-    let used = sqlx::query!("delete from setup_code where hash = $1", hash(code.trim()))
-        .execute(tx.conn())
-        .await?;
+    let used = sqlx::query!("delete from setup_code where hash = $1", hash(code.trim())).execute(tx.conn()).await?;
     if used.rows_affected() != 1 {
         return Err(Refusal::invalid(
             "/code",

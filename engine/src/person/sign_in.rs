@@ -3,7 +3,12 @@
 use chrono::Duration;
 
 use super::{acting, password};
-use crate::{Engine, Refusal, Tx, actor::PersonActor, audit, ids::{PersonId, SignInId}};
+use crate::{
+    Engine, Refusal, Tx,
+    actor::PersonActor,
+    audit,
+    ids::{PersonId, SignInId},
+};
 
 /// Failures from one network for one address, and from one network in all, within [`window`].
 const TRIES_PER_ADDRESS: i64 = 8;
@@ -96,7 +101,8 @@ pub async fn sign_in(
     sqlx::query!("delete from sign_in_failure where key = $1 or at < $2", keys[0], now - window() * 4)
         .execute(tx.conn())
         .await?;
-    audit::write(&mut tx, &format!("person:{}", person.id), "sign_in.accepted", &format!("sign_in:{sign_in}"), None).await?;
+    audit::write(&mut tx, &format!("person:{}", person.id), "sign_in.accepted", &format!("sign_in:{sign_in}"), None)
+        .await?;
     tx.commit().await?;
     Ok(SignedIn { sign_in, person })
 }

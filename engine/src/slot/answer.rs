@@ -92,7 +92,10 @@ fn in_words(error: &jsonschema::ValidationError<'_>) -> FieldError {
     let detail = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return FieldError::new(format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")), "Please fill this in.");
+            return FieldError::new(
+                format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+                "Please fill this in.",
+            );
         }
         Kind::Type { kind } => match format!("{kind:?}").to_lowercase() {
             kind if kind.contains("integer") => "Write a whole number.".to_owned(),

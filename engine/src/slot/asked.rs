@@ -30,7 +30,10 @@ struct Party {
 /// Resolves what the asker named. Refuses with `invalid` (pointers /ask/<n>) for a name that is nobody.
 pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusal> {
     if names.len() > MOST {
-        return Err(Refusal::invalid("/ask", format!("Ask at most {MOST} people, groups and roles; a group reaches many.")));
+        return Err(Refusal::invalid(
+            "/ask",
+            format!("Ask at most {MOST} people, groups and roles; a group reaches many."),
+        ));
     }
     let names: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
     let groups: Vec<String> = names.iter().filter_map(|name| Some(name.strip_prefix("group:")?.to_owned())).collect();

@@ -32,9 +32,10 @@ pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
 
 /// How long until the next expiry, at most the poll's bound.
 async fn until_next(engine: &Engine) -> Result<Duration, Refusal> {
-    let next = sqlx::query_scalar!("select min(expires_at) from slot where status = 'waiting' and expires_at is not null")
-        .fetch_one(&engine.pool)
-        .await?;
+    let next =
+        sqlx::query_scalar!("select min(expires_at) from slot where status = 'waiting' and expires_at is not null")
+            .fetch_one(&engine.pool)
+            .await?;
     let wait = next.map_or(POLL, |next| (next - engine.clock.now()).to_std().unwrap_or(Duration::ZERO));
     Ok(wait.clamp(Duration::from_millis(5), POLL))
 }

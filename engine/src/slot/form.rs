@@ -36,10 +36,22 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// `kind` is an HTML input type: text, email, url, date.
-    Text { kind: &'static str, min: Option<u64>, max: Option<u64>, pattern: Option<String> },
-    LongText { min: Option<u64>, max: Option<u64> },
+    Text {
+        kind: &'static str,
+        min: Option<u64>,
+        max: Option<u64>,
+        pattern: Option<String>,
+    },
+    LongText {
+        min: Option<u64>,
+        max: Option<u64>,
+    },
     /// `step` is "1" for whole numbers, "any" otherwise.
-    Number { min: Option<f64>, max: Option<f64>, step: &'static str },
+    Number {
+        min: Option<f64>,
+        max: Option<f64>,
+        step: &'static str,
+    },
     /// Yes or no.
     Check,
     Choice(Vec<Choice>),
@@ -60,7 +72,15 @@ pub fn fields(slot: &Slot) -> FormShape {
 /// An object whose properties are all scalars has a form; anything else does not.
 fn many(schema: &Value) -> Option<Vec<Field>> {
     const KNOWN: [&str; 9] = [
-        "type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$comment", "examples",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "title",
+        "description",
+        "$schema",
+        "$comment",
+        "examples",
     ];
     let schema = schema.as_object()?;
     if schema.get("type")?.as_str()? != "object" || schema.keys().any(|key| !KNOWN.contains(&key.as_str())) {
@@ -165,7 +185,9 @@ fn read(field: &Field, text: Option<&str>) -> Result<Option<Value>, Vec<FieldErr
     Ok(Some(match &field.input {
         Input::Check => return Ok(None),
         Input::Text { .. } | Input::LongText { .. } => Value::String(text.to_owned()),
-        Input::Number { .. } => number(text).ok_or_else(|| one(&field.pointer, "Write a number, for example 12.50."))?,
+        Input::Number { .. } => {
+            number(text).ok_or_else(|| one(&field.pointer, "Write a number, for example 12.50."))?
+        }
         Input::Choice(_) => serde_json::from_str(text)
             .map_err(|_| one(&field.pointer, "Choose one of the answers that are offered."))?,
     }))

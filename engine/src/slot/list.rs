@@ -144,8 +144,7 @@ pub(crate) async fn asked(
 
 /// The waiting slots of a task.
 pub(super) async fn waiting_of(conn: &mut PgConnection, task: TaskId) -> Result<Vec<Slot>, Refusal> {
-    let rows =
-        slots!("where s.task_id = $1 and s.status = 'waiting' order by s.id", task.0).fetch_all(conn).await?;
+    let rows = slots!("where s.task_id = $1 and s.status = 'waiting' order by s.id", task.0).fetch_all(conn).await?;
     Ok(rows.into_iter().map(Slot::from).collect())
 }
 
@@ -157,8 +156,7 @@ pub async fn of_task(engine: &Engine, task: TaskId) -> Result<Vec<Slot>, Refusal
 
 /// All slots of the work on a claim, the newest first.
 pub async fn of_claim(engine: &Engine, claim: ClaimId) -> Result<Vec<Slot>, Refusal> {
-    let rows =
-        slots!("where t.claim_id = $1 order by s.id desc limit 500", claim.0).fetch_all(&engine.pool).await?;
+    let rows = slots!("where t.claim_id = $1 order by s.id desc limit 500", claim.0).fetch_all(&engine.pool).await?;
     Ok(rows.into_iter().map(Slot::from).collect())
 }
 

@@ -238,9 +238,10 @@ impl Slot {
                 Refusal::AlreadyAnswered { by: self.answered_by.clone().unwrap_or_else(|| "Somebody".to_owned()), at }
             }
             Status::Expired => Refusal::Expired { at },
-            Status::Cancelled => {
-                Refusal::Cancelled { at, reason: self.reason.clone().unwrap_or_else(|| "the work was stopped.".to_owned()) }
-            }
+            Status::Cancelled => Refusal::Cancelled {
+                at,
+                reason: self.reason.clone().unwrap_or_else(|| "the work was stopped.".to_owned()),
+            },
         })
     }
 }

@@ -295,7 +295,8 @@ fn check(new: &NewSlot) -> Result<(), Refusal> {
     if new.context.chars().count() > 100_000 {
         wrong("/context", "A context has at most 100,000 characters.");
     }
-    if new.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.chars().count() > 200 || name.contains('\0')) {
+    if new.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.chars().count() > 200 || name.contains('\0'))
+    {
         wrong("/name", "A name has 1 to 200 characters.");
     }
     if new.options.len() > 100 {

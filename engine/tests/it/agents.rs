@@ -9,12 +9,16 @@ use serde_json::json;
 use sqlx::PgPool;
 
 async fn results(desk: &TestDesk) -> Vec<serde_json::Value> {
-    sqlx::query_scalar("select body from turn where kind = 'result' order by seq").fetch_all(&desk.engine.pool).await.unwrap()
+    sqlx::query_scalar("select body from turn where kind = 'result' order by seq")
+        .fetch_all(&desk.engine.pool)
+        .await
+        .unwrap()
 }
 
 #[sqlx::test(migrations = "../migrations")]
 async fn a_month_passes_nothing_runs_and_the_model_was_called_once(pool: PgPool) {
-    let desk = TestDesk::new(pool, vec![asks("True the wheel, or replace it?"), hands_back("Replace the wheel.")]).await;
+    let desk =
+        TestDesk::new(pool, vec![asks("True the wheel, or replace it?"), hands_back("Replace the wheel.")]).await;
     // Not part of a process, whose wait has a deadline of its own.
     let claim = desk.file_claim(Who::Mia, "").await;
     sqlx::query("update process set within_seconds = 86400 * 365").execute(&desk.engine.pool).await.unwrap();
@@ -25,7 +29,10 @@ async fn a_month_passes_nothing_runs_and_the_model_was_called_once(pool: PgPool)
     desk.clock.advance(Duration::days(30));
     desk.settle().await;
     assert_eq!(desk.script.times_asked(), 1);
-    let idle: i64 = sqlx::query_scalar("select count(*) from task where leased_by is not null or ready_at is not null").fetch_one(&desk.engine.pool).await.unwrap();
+    let idle: i64 = sqlx::query_scalar("select count(*) from task where leased_by is not null or ready_at is not null")
+        .fetch_one(&desk.engine.pool)
+        .await
+        .unwrap();
     assert_eq!(idle, 0, "nothing holds a wait");
 
     let slot = desk.waiting(claim).await.remove(0);
@@ -36,7 +43,8 @@ async fn a_month_passes_nothing_runs_and_the_model_was_called_once(pool: PgPool)
     assert_eq!(task.result.unwrap()["summary"], "Replace the wheel.");
     assert!(desk.record(task.id).await.contains(&"Mia Lindqvist answered after 30 days.".to_owned()));
     // The answer is the result of the very call that asked.
-    let turns: Vec<(String, Option<String>)> = sqlx::query_as("select kind, call_id from turn order by seq").fetch_all(&desk.engine.pool).await.unwrap();
+    let turns: Vec<(String, Option<String>)> =
+        sqlx::query_as("select kind, call_id from turn order by seq").fetch_all(&desk.engine.pool).await.unwrap();
     let turns: Vec<_> = turns.iter().map(|(kind, call)| (kind.as_str(), call.as_deref())).collect();
     assert_eq!(turns, [("instruction", None), ("reply", None), ("result", Some("2.1")), ("reply", None)]);
     assert_eq!(results(&desk).await[0]["answer"], "Replace it. The rim is cracked too.");
@@ -95,7 +103,12 @@ async fn stuck_work_asks_one_person_once_and_then_fails(pool: PgPool) {
     desk.settle().await;
     let task = desk.task_of(claim).await;
     assert_eq!((task.status, task.questions), (Status::Failed, 1));
-    let advice: i64 = sqlx::query_scalar("select count(*) from turn where kind = 'advice' and body->>'answer' = 'Hand the result back.'").fetch_one(&desk.engine.pool).await.unwrap();
+    let advice: i64 = sqlx::query_scalar(
+        "select count(*) from turn where kind = 'advice' and body->>'answer' = 'Hand the result back.'",
+    )
+    .fetch_one(&desk.engine.pool)
+    .await
+    .unwrap();
     assert_eq!(advice, 1);
 }
 
@@ -131,7 +144,10 @@ async fn two_questions_of_one_turn_with_the_same_id_are_two_slots_and_both_are_n
     desk.answer(Who::Mia, slots[1].id, json!("1")).await.unwrap();
     desk.settle().await;
     assert_eq!(desk.task_of(claim).await.status, Status::Done);
-    let calls: Vec<String> = sqlx::query_scalar("select call_id from turn where kind = 'result' order by call_id").fetch_all(&desk.engine.pool).await.unwrap();
+    let calls: Vec<String> = sqlx::query_scalar("select call_id from turn where kind = 'result' order by call_id")
+        .fetch_all(&desk.engine.pool)
+        .await
+        .unwrap();
     assert_eq!(calls, ["2.1", "2.2"]);
 }
 
@@ -155,7 +171,8 @@ impl agent::model::Model for StoppedMeanwhile {
 #[sqlx::test(migrations = "../migrations")]
 async fn a_reply_that_arrives_after_the_stop_writes_nothing(pool: PgPool) {
     let desk = TestDesk::new(pool, Vec::new()).await;
-    let (called, answer) = (std::sync::Arc::new(tokio::sync::Notify::new()), std::sync::Arc::new(tokio::sync::Notify::new()));
+    let (called, answer) =
+        (std::sync::Arc::new(tokio::sync::Notify::new()), std::sync::Arc::new(tokio::sync::Notify::new()));
     let models = Models::only(StoppedMeanwhile(called.clone(), answer.clone()));
     let claim = desk.file_claim(Who::Mia, "").await;
     let task = desk.task_of(claim).await;
@@ -175,7 +192,8 @@ async fn a_reply_that_arrives_after_the_stop_writes_nothing(pool: PgPool) {
 #[sqlx::test(migrations = "../migrations")]
 async fn work_of_a_dead_instance_is_taken_over_and_the_old_owner_writes_nothing(pool: PgPool) {
     let desk = TestDesk::new(pool, vec![hands_back("By the second.")]).await;
-    let (called, answer) = (std::sync::Arc::new(tokio::sync::Notify::new()), std::sync::Arc::new(tokio::sync::Notify::new()));
+    let (called, answer) =
+        (std::sync::Arc::new(tokio::sync::Notify::new()), std::sync::Arc::new(tokio::sync::Notify::new()));
     let hung = Models::only(StoppedMeanwhile(called.clone(), answer.clone()));
     let claim = desk.file_claim(Who::Mia, "").await;
     let takeover = async {

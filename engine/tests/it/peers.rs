@@ -29,7 +29,8 @@ async fn no_answer_can_come_before_the_wait_exists(pool: PgPool) {
     let desk = TestDesk::new(pool, Vec::new()).await;
     let agent = desk.outside_agent("Refunds").await;
     // Asking and parking are one: whoever can read the slot finds its task parked.
-    let slot = desk.ask(&agent, NewSlot { ask: vec!["mia@layby.example".into()], ..NewSlot::question("Yes?") }).await.unwrap();
+    let slot =
+        desk.ask(&agent, NewSlot { ask: vec!["mia@layby.example".into()], ..NewSlot::question("Yes?") }).await.unwrap();
     let parked: bool = sqlx::query_scalar("select status = 'waiting' and open_slots = 1 from task where id = $1")
         .bind(slot.task_id.0)
         .fetch_one(&desk.engine.pool)

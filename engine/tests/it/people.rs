@@ -56,7 +56,10 @@ async fn a_session_ends_by_sign_out_disuse_disabling_and_a_new_password(pool: Pg
 
     desk.clock.advance(Duration::days(15));
     assert!(person::session(engine, third.sign_in).await.unwrap().is_none());
-    sqlx::query("update person set disabled_at = now() where email = 'mia@layby.example'").execute(&engine.pool).await.unwrap();
+    sqlx::query("update person set disabled_at = now() where email = 'mia@layby.example'")
+        .execute(&engine.pool)
+        .await
+        .unwrap();
     assert!(person::sign_in(engine, "mia@layby.example", "four quiet green bicycles", "n", "").await.is_err());
 }
 
@@ -71,7 +74,9 @@ async fn the_first_administrator_needs_the_code_and_there_is_one(pool: PgPool) {
         groups: vec![],
         password: Some("four quiet green bicycles".into()),
     };
-    let refused = |result: Result<_, engine::Refusal>| result.map(|_: engine::ids::PersonId| ()).unwrap_err().errors()[0].pointer.clone();
+    let refused = |result: Result<_, engine::Refusal>| {
+        result.map(|_: engine::ids::PersonId| ()).unwrap_err().errors()[0].pointer.clone()
+    };
     assert_eq!(refused(person::setup::set_up(&engine, "wrong", new()).await), "/code");
     let weak = NewPerson { password: Some("password1".into()), ..new() };
     assert_eq!(refused(person::setup::set_up(&engine, &code, weak).await), "/password");
@@ -104,7 +109,8 @@ async fn a_token_never_has_more_than_its_owner(pool: PgPool) {
         other => panic!("{other:?}"),
     }
     // Only its hash is kept, and whoever is disabled has no token.
-    let kept: Vec<u8> = sqlx::query_scalar("select hash from token limit 1").fetch_one(&desk.engine.pool).await.unwrap();
+    let kept: Vec<u8> =
+        sqlx::query_scalar("select hash from token limit 1").fetch_one(&desk.engine.pool).await.unwrap();
     assert_eq!(kept.len(), 32);
     sqlx::query("update person set disabled_at = now()").execute(&desk.engine.pool).await.unwrap();
     assert!(token::actor(&desk.engine, &token).await.unwrap().is_none());
@@ -127,6 +133,9 @@ async fn a_person_is_added_once_with_checked_particulars(pool: PgPool) {
         ("mia@layby.example", "four quiet green bicycles", "/email"),
     ] {
         let mut tx = desk.engine.begin().await.unwrap();
-        assert_eq!(person::add(&mut tx, "system", new(email, password)).await.unwrap_err().errors()[0].pointer, pointer);
+        assert_eq!(
+            person::add(&mut tx, "system", new(email, password)).await.unwrap_err().errors()[0].pointer,
+            pointer
+        );
     }
 }

@@ -49,12 +49,11 @@ async fn an_answer_closes_the_slot_and_tells_who_and_after_how_long(pool: PgPool
 async fn every_refusal_says_what_it_is_and_changes_nothing(pool: PgPool) {
     let desk = TestDesk::new(pool, NONE).await;
     let agent = desk.outside_agent("Refunds").await;
-    let number = NewSlot {
-        schema: Some(json!({ "type": "number", "exclusiveMinimum": 0 })),
-        ..asking("mia@layby.example")
-    };
+    let number =
+        NewSlot { schema: Some(json!({ "type": "number", "exclusiveMinimum": 0 })), ..asking("mia@layby.example") };
     let slot = desk.ask(&agent, number).await.unwrap();
-    let code = |result: Result<slot::Deposited, Refusal>| result.map(|_| "accepted").unwrap_or_else(|refusal| refusal.code());
+    let code =
+        |result: Result<slot::Deposited, Refusal>| result.map(|_| "accepted").unwrap_or_else(|refusal| refusal.code());
 
     assert_eq!(code(desk.answer(Who::Mia, SlotId(Uuid::nil()), json!(1)).await), "not_found");
     assert_eq!(code(desk.answer(Who::Sam, slot.id, json!(1)).await), "not_found");
@@ -105,7 +104,11 @@ async fn authority_is_decided_at_the_deposit_not_when_the_page_was_loaded(pool: 
     let agent = desk.outside_agent("Refunds").await;
     let slot = desk.ask(&agent, asking("group:finance")).await.unwrap();
     let loaded = desk.actor(Who::Sam).await; // Sam's rights as they were
-    sqlx::query("delete from group_member where person_id = $1").bind(desk.id(Who::Sam).0).execute(&desk.engine.pool).await.unwrap();
+    sqlx::query("delete from group_member where person_id = $1")
+        .bind(desk.id(Who::Sam).0)
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
     let mut tx = desk.engine.single().await.unwrap();
     let late = slot::deposit(&mut tx, &loaded, slot.id, None, json!("x"), None).await;
     assert_eq!(late.unwrap_err().code(), "not_yours");
@@ -113,7 +116,11 @@ async fn authority_is_decided_at_the_deposit_not_when_the_page_was_loaded(pool: 
 
     let mias = desk.ask(&agent, NewSlot { name: Some("m".into()), ..asking("mia@layby.example") }).await.unwrap();
     let loaded = desk.actor(Who::Mia).await;
-    sqlx::query("update person set disabled_at = now() where id = $1").bind(desk.id(Who::Mia).0).execute(&desk.engine.pool).await.unwrap();
+    sqlx::query("update person set disabled_at = now() where id = $1")
+        .bind(desk.id(Who::Mia).0)
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
     let mut tx = desk.engine.single().await.unwrap();
     assert!(slot::deposit(&mut tx, &loaded, mias.id, None, json!("x"), None).await.is_err());
     drop(tx);
@@ -141,7 +148,12 @@ async fn of_two_deposits_at_once_on_two_instances_exactly_one_wins(pool: PgPool)
         });
         let results = futures::future::join_all(tries).await;
         assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
-        assert!(results.iter().filter_map(|result| result.as_ref().err()).all(|refusal| refusal.code() == "already_answered"));
+        assert!(
+            results
+                .iter()
+                .filter_map(|result| result.as_ref().err())
+                .all(|refusal| refusal.code() == "already_answered")
+        );
     }
     assert_eq!(count(&desk, "select count(*) from audit where action = 'slot.answered'").await, 20);
     assert_eq!(count(&desk, "select count(*) from record_line where kind = 'answered'").await, 20);
@@ -174,7 +186,11 @@ async fn deposit_expiry_and_stop_at_once_leave_one_outcome(pool: PgPool) {
             Status::Cancelled => assert!(deposit.is_err() && !expired && stop.is_ok()),
             Status::Waiting => panic!("nobody closed the slot"),
         }
-        let task: String = sqlx::query_scalar("select status from task where id = $1").bind(slot.task_id.0).fetch_one(&desk.engine.pool).await.unwrap();
+        let task: String = sqlx::query_scalar("select status from task where id = $1")
+            .bind(slot.task_id.0)
+            .fetch_one(&desk.engine.pool)
+            .await
+            .unwrap();
         let expected = if stop.is_ok() { "cancelled" } else { "failed" };
         assert_eq!(task, expected);
     }
@@ -193,7 +209,9 @@ async fn a_late_yes_after_a_stop_is_refused_with_when_and_why(pool: PgPool) {
     assert_eq!(late.code(), "cancelled");
     assert!(late.to_string().contains("The customer withdrew."), "{late}");
     assert_eq!(desk.stop(Who::Noor, slot.task_id, "again").await.unwrap_err().code(), "task_ended");
-    let more = desk.ask(&agent, NewSlot { task_id: Some(slot.task_id), name: Some("more".into()), ..asking("mia@layby.example") }).await;
+    let more = desk
+        .ask(&agent, NewSlot { task_id: Some(slot.task_id), name: Some("more".into()), ..asking("mia@layby.example") })
+        .await;
     assert_eq!(more.unwrap_err().code(), "task_ended");
 }
 
@@ -207,7 +225,11 @@ async fn asked_again_it_is_the_same_slot_and_its_name_is_for_one_question(pool: 
     desk.answer(Who::Mia, first.id, json!("40")).await.unwrap();
     let stands = desk.ask(&agent, again).await.unwrap();
     assert_eq!((stands.id, stands.answer), (first.id, Some(json!("40"))));
-    let other = NewSlot { task_id: Some(first.task_id), name: Some(first.name.clone()), ..NewSlot::question("Something else?") };
+    let other = NewSlot {
+        task_id: Some(first.task_id),
+        name: Some(first.name.clone()),
+        ..NewSlot::question("Something else?")
+    };
     assert_eq!(desk.ask(&agent, other).await.unwrap_err().code(), "name_in_use");
 
     // At once, from two connections: still one slot, and the task counts one.
@@ -253,7 +275,11 @@ async fn expiry_is_the_systems_act_and_does_what_was_said(pool: PgPool) {
     {
         let slot = slot::get(&desk.engine, &desk.actor(Who::Noor).await, slot.id).await.unwrap();
         assert_eq!((slot.status, &slot.answer, slot.answered_by.as_ref()), (Status::Expired, &answer, None));
-        let status: String = sqlx::query_scalar("select status from task where id = $1").bind(slot.task_id.0).fetch_one(&desk.engine.pool).await.unwrap();
+        let status: String = sqlx::query_scalar("select status from task where id = $1")
+            .bind(slot.task_id.0)
+            .fetch_one(&desk.engine.pool)
+            .await
+            .unwrap();
         assert_eq!(status, task, "{}", slot.name);
     }
     assert_eq!(desk.answer(Who::Mia, tell.id, json!("late")).await.unwrap_err().code(), "expired");

@@ -34,7 +34,8 @@ fn next(turns: &[Turn]) -> Reply {
         // Told that it may ask no more, it finishes with what it has.
         Some(_) if answers.iter().any(|answer| answer.get("error").is_some()) => verdict(claim, &questions, &answers),
         Some(question) => {
-            let arguments = json!({ "question": question.text, "context": question.context, "options": question.options });
+            let arguments =
+                json!({ "question": question.text, "context": question.context, "options": question.options });
             call("The record does not explain this, so I ask.", ASK_PERSON, arguments)
         }
         None => verdict(claim, &questions, &answers),
@@ -82,7 +83,11 @@ fn questions(claim: &Value) -> Vec<Question> {
             [] => "The claim has no explanation.".to_owned(),
             odd => format!("The claim has no explanation, and {}.", odd.join(" and ")),
         };
-        questions.push(Question { text: format!("What was the {amount} at {merchant} on {day} for?"), context, options: &[] });
+        questions.push(Question {
+            text: format!("What was the {amount} at {merchant} on {day} for?"),
+            context,
+            options: &[],
+        });
     }
     let usual = claim.get("usual_micros").and_then(Value::as_i64);
     if let Some(usual) = usual.filter(|usual| micros > usual * 3) {
@@ -116,7 +121,10 @@ fn verdict(claim: &Value, questions: &[Question], answers: &[&Value]) -> Reply {
         }
         [.., last] => {
             let who = last.get("said").and_then(Value::as_str).unwrap_or("It was explained.");
-            hand_back("approve", &format!("{} at {}: approved. {who} “{}”", text("amount"), text("merchant"), said(last)))
+            hand_back(
+                "approve",
+                &format!("{} at {}: approved. {who} “{}”", text("amount"), text("merchant"), said(last)),
+            )
         }
     }
 }

@@ -30,7 +30,8 @@ impl Scripted {
     /// logged to the file that `LAYBY_SCRIPT_LOG` names.
     pub fn from_file(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("The script cannot be read: {error}."))?;
-        let replies = serde_json::from_str(&text).map_err(|error| format!("The script is not a list of replies: {error}."))?;
+        let replies =
+            serde_json::from_str(&text).map_err(|error| format!("The script is not a list of replies: {error}."))?;
         let log = std::env::var_os("LAYBY_SCRIPT_LOG").map(PathBuf::from);
         Ok(Self { replies, log, ..Self::default() })
     }
