@@ -11,6 +11,7 @@ pub mod clock;
 pub mod demo;
 pub mod duration;
 pub mod fault;
+pub mod idempotency;
 pub mod ids;
 pub mod money;
 pub mod person;

@@ -6,6 +6,7 @@ pub mod profile;
 pub mod session;
 pub mod setup;
 pub mod sign_in;
+pub mod store;
 
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;

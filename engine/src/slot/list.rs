@@ -223,3 +223,11 @@ pub async fn list(engine: &Engine, actor: &Actor, filter: ListOfSlots) -> Result
     };
     Ok(rows.into_iter().map(Slot::from).collect())
 }
+
+/// Those of `slots` that no longer wait, for whoever may have missed the wake-up.
+pub async fn ended_of(engine: &Engine, slots: &[SlotId]) -> Result<Vec<SlotId>, Refusal> {
+    let ids: Vec<_> = slots.iter().map(|id| id.0).collect();
+    Ok(sqlx::query_scalar!(r#"select id as "id: SlotId" from slot where id = any($1) and status <> 'waiting'"#, &ids)
+        .fetch_all(&engine.pool)
+        .await?)
+}

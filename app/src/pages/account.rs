@@ -1,0 +1,146 @@
+//! `/account`: what somebody changes about themselves, and where they are signed in.
+
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Redirect, Response},
+};
+use engine::{Refusal, person};
+use http::StatusCode;
+use leptos::prelude::*;
+
+use super::{Typed as Form, field};
+use crate::{
+    components::{Alert, Wrong, ago, error_at},
+    context::Cx,
+    page::{Frame, log, page, refused, status},
+};
+
+const ZONES: [&str; 14] = [
+    "UTC",
+    "Europe/London",
+    "Europe/Berlin",
+    "Europe/Paris",
+    "Europe/Madrid",
+    "Europe/Athens",
+    "America/New_York",
+    "America/Chicago",
+    "America/Los_Angeles",
+    "America/Sao_Paulo",
+    "Asia/Dubai",
+    "Asia/Kolkata",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+];
+
+pub(crate) async fn show(cx: Cx) -> Response {
+    let (name, zone) = (cx.person().name().to_owned(), cx.person().time_zone().to_owned());
+    shown(&cx, name, zone, None).await
+}
+
+pub(crate) async fn profile(cx: Cx, axum::extract::Form(fields): Form) -> Response {
+    let (name, zone) = (field(&fields, "name"), field(&fields, "time_zone"));
+    match person::update_profile(&cx.engine, cx.person(), &name, &zone).await {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => shown(&cx, name, zone, Some(refusal)).await,
+    }
+}
+
+pub(crate) async fn password(cx: Cx, axum::extract::Form(fields): Form) -> Response {
+    let (old, new) = (field(&fields, "old"), field(&fields, "new"));
+    match person::change_password(&cx.engine, cx.person(), cx.session.sign_in, &old, &new).await {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => {
+            let (name, zone) = (cx.person().name().to_owned(), cx.person().time_zone().to_owned());
+            shown(&cx, name, zone, Some(refusal)).await
+        }
+    }
+}
+
+pub(crate) async fn end_session(cx: Cx, Path(id): Path<String>) -> Response {
+    let ended = match id.parse() {
+        Ok(id) => person::end_sign_in(&cx.engine, cx.person(), id).await,
+        Err(_) => Err(Refusal::NotFound),
+    };
+    match ended {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => refused(&cx, &refusal),
+    }
+}
+
+async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> Response {
+    let sessions = match person::sign_ins(&cx.engine, cx.person()).await {
+        Ok(sessions) => sessions,
+        Err(refusal) => return refused(cx, &refusal),
+    };
+    if let Some(refusal) = &wrong {
+        log(refusal);
+    }
+    let status = wrong.as_ref().map_or(StatusCode::OK, status);
+    let errors = wrong.as_ref().map(|refusal| refusal.errors().to_vec()).unwrap_or_default();
+    let sentence = wrong.map(|refusal| refusal.to_string());
+    page(cx, status, Frame { title: "Account", live: "" }, move || {
+        let mut zones = ZONES.to_vec();
+        if !zones.contains(&zone.as_str()) {
+            zones.push(&zone);
+        }
+        let zones = zones
+            .into_iter()
+            .map(|choice| view! { <option value=choice.to_owned() selected=choice == zone>{choice.to_owned()}</option> })
+            .collect_view();
+        let roles = cx.person().roles().iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
+        let secret = |name: &'static str, label: &'static str, complete: &'static str| {
+            let error = error_at(&errors, &format!("/{name}"));
+            view! {
+                <div class="field">
+                    <label for=name>{label}</label>
+                    <input type="password" id=name name=name autocomplete=complete required=true
+                        aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
+                    <Wrong id=format!("{name}-wrong") sentence=error/>
+                </div>
+            }
+        };
+        let here = cx.session.sign_in;
+        let own_zone = cx.person().time_zone();
+        let sessions = sessions.into_iter().map(|session| {
+            let agent = if session.user_agent.is_empty() { "An unknown program".to_owned() } else { session.user_agent };
+            let end = if session.id == here {
+                view! { <b class="badge">"This one"</b> }.into_any()
+            } else {
+                view! { <form method="post" action=format!("/account/sessions/{}/end", session.id)><button class="quiet">"End it"</button></form> }.into_any()
+            };
+            view! { <li><span>{agent}</span> <small class="faint">"seen " {ago(session.seen_at, cx.now, own_zone)}</small> {end}</li> }
+        });
+        let sessions = sessions.collect_view();
+        view! {
+            <h1>"Account"</h1>
+            {sentence.map(|sentence| view! { <Alert sentence=sentence/> })}
+            <form method="post" action="/account" class="card">
+                <h2>"You"</h2>
+                <p class="faint">{cx.person().email().to_owned()} " · " {roles}</p>
+                <div class="field">
+                    <label for="name">"Name"</label>
+                    <input type="text" id="name" name="name" value=name required=true autocomplete="name"/>
+                    <Wrong id="name-wrong".to_owned() sentence=error_at(&errors, "/name")/>
+                </div>
+                <div class="field">
+                    <label for="time_zone">"Time zone"</label>
+                    <select id="time_zone" name="time_zone">{zones}</select>
+                    <Wrong id="time_zone-wrong".to_owned() sentence=error_at(&errors, "/time_zone")/>
+                </div>
+                <button>"Save"</button>
+            </form>
+            <form method="post" action="/account/password" class="card">
+                <h2>"Password"</h2>
+                {secret("old", "Present password", "current-password")}
+                {secret("new", "New password", "new-password")}
+                <p class="faint">"Your other sessions end when you change it."</p>
+                <button>"Change the password"</button>
+            </form>
+            <section class="card">
+                <h2>"Where you are signed in"</h2>
+                <ul class="plain sessions">{sessions}</ul>
+            </section>
+        }
+        .into_any()
+    })
+}

@@ -1,0 +1,79 @@
+//! `/`: what needs me, the most urgent first.
+
+use axum::response::Response;
+use engine::{
+    Refusal, duration,
+    slot::{self, InboxLine, Priority},
+};
+use http::StatusCode;
+use leptos::prelude::*;
+
+use crate::{
+    components::ago,
+    context::Cx,
+    page::{Frame, page, refused},
+};
+
+const SHOWN: i64 = 50;
+
+pub(crate) async fn show(cx: Cx) -> Response {
+    match read(&cx).await {
+        Ok(response) => response,
+        Err(refusal) => refused(&cx, &refusal),
+    }
+}
+
+async fn read(cx: &Cx) -> Result<Response, Refusal> {
+    let lines = slot::inbox(&cx.engine, cx.person(), SHOWN).await?;
+    let count = match lines.len() as i64 {
+        SHOWN => slot::inbox::count(&cx.engine, cx.person()).await?,
+        all => all,
+    };
+    let answered = slot::inbox::answered(&cx.engine, cx.person(), 5).await?;
+    let title = if count > 0 { format!("({count}) Inbox") } else { "Inbox".to_owned() };
+    let (now, zone) = (cx.now, cx.person().time_zone().to_owned());
+    Ok(page(cx, StatusCode::OK, Frame { title: &title, live: "inbox" }, move || {
+        let more =
+            (count > SHOWN).then(|| view! { <p class="faint">{format!("The {SHOWN} most urgent of {count}.")}</p> });
+        let list = if lines.is_empty() {
+            view! {
+                <div class="empty">
+                    <p>"Nothing is waiting for you."</p>
+                    <p><a class="button" href="/claims/new">"File a claim"</a></p>
+                    <p class="faint">"When an agent needs something that only you can say, its question appears here."</p>
+                </div>
+            }
+            .into_any()
+        } else {
+            let lines = lines.into_iter().map(|line| inbox_line(line, now)).collect_view();
+            view! { <ol class="lines" data-keys="true">{lines}</ol> {more} }.into_any()
+        };
+        let lately = (!answered.is_empty()).then(|| {
+            let answers = answered.into_iter().map(|answer| {
+                let href = format!("/slots/{}", answer.id);
+                view! { <li><a href=href>{answer.message}</a> <span class="faint">{ago(answer.answered_at, now, &zone)}</span></li> }
+            });
+            let answers = answers.collect_view();
+            view! { <h2>"Answered lately"</h2> <ul class="plain">{answers}</ul> }
+        });
+        view! { <h1>"Inbox"</h1> {list} {lately} }.into_any()
+    }))
+}
+
+/// Kept lean: a page of 50 stays under 30 kB.
+fn inbox_line(line: InboxLine, now: chrono::DateTime<chrono::Utc>) -> impl IntoView {
+    let href = format!("/slots/{}", line.id);
+    let overdue = line.due_at.is_some_and(|due| due < now).then(|| view! { <b class="badge late">"Overdue"</b> });
+    let priority = match line.priority {
+        Priority::Urgent => Some(view! { <b class="badge late">"Urgent"</b> }),
+        Priority::High => Some(view! { <b class="badge late">"High"</b> }),
+        _ => None,
+    };
+    let whom = line.for_name.map(|name| format!(" · for {name}"));
+    let waited = duration::words(now - line.opened_at);
+    let message: String = line.message.chars().take(180).collect();
+    view! {
+        <li data-test="inbox-line"><a href=href>{message}</a>
+            <small>{overdue}{priority}{line.agent}{whom}" · waits "{waited}</small></li>
+    }
+}

@@ -1,0 +1,50 @@
+// Makes pages live where JavaScript runs. Every page is complete without it.
+
+try {
+  await import("./vendor/turbo.js");
+  // Its progress bar is an inline style, which our Content-Security-Policy refuses.
+  window.Turbo.config.drive.progressBarDelay = 1e9;
+} catch {
+  // Pages work as they are.
+}
+
+const typed = (form) =>
+  [...form.elements].filter((field) => field.name && field.type !== "hidden" && (field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : "defaultValue" in field && field.value !== field.defaultValue));
+
+const dirty = () => [...document.querySelectorAll("form[data-typed]")].filter((form) => form.id && typed(form).length > 0);
+
+// A refresh never takes away what is being typed: such a form stays as it is. Where the question has ended meanwhile,
+// the words stay readable.
+document.addEventListener("turbo:before-morph-element", (event) => {
+  const form = event.target.closest?.("form[data-typed]");
+  if (form && event.detail.newElement && dirty().includes(form)) event.preventDefault();
+});
+document.addEventListener("turbo:before-render", (event) => {
+  if (event.detail.renderMethod !== "morph") return;
+  for (const form of dirty()) {
+    if (event.detail.newBody.querySelector(`#${CSS.escape(form.id)}`)) continue;
+    const words = typed(form).map((field) => field.value).join("\n");
+    const box = document.createElement("div");
+    box.className = "typed";
+    box.dataset.test = "typed";
+    const label = document.createElement("p");
+    label.textContent = "What you had typed:";
+    const quote = document.createElement("blockquote");
+    quote.textContent = words;
+    box.append(label, quote);
+    event.detail.newBody.querySelector("main")?.prepend(box);
+  }
+});
+
+// After a refusal, the sentence is what a reader needs first.
+document.addEventListener("turbo:render", () => document.querySelector("[role=alert]")?.focus());
+
+// j and k move through a list.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  const links = [...document.querySelectorAll("[data-keys] a")];
+  if (links.length === 0 || (event.key !== "j" && event.key !== "k")) return;
+  const at = links.indexOf(document.activeElement);
+  const next = event.key === "j" ? Math.min(at + 1, links.length - 1) : Math.max(at - 1, 0);
+  links[next].focus();
+});
