@@ -11,7 +11,13 @@ try {
 const typed = (form) =>
   [...form.elements].filter((field) => field.name && field.type !== "hidden" && (field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : "defaultValue" in field && field.value !== field.defaultValue));
 
-const dirty = () => [...document.querySelectorAll("form[data-typed]")].filter((form) => form.id && typed(form).length > 0);
+// A form that was handed in gives way to the answer, which carries what was typed.
+let handedIn = null;
+document.addEventListener("turbo:submit-start", (event) => (handedIn = event.target));
+document.addEventListener("turbo:render", () => (handedIn = null));
+
+const dirty = () =>
+  [...document.querySelectorAll("form[data-typed]")].filter((form) => form !== handedIn && form.id && typed(form).length > 0);
 
 // A refresh never takes away what is being typed: such a form stays as it is. Where the question has ended meanwhile,
 // the words stay readable.

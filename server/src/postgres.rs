@@ -149,6 +149,8 @@ impl Private {
         // The server that pg_ctl leaves behind must not hold our pipes open.
         if program == "pg_ctl" {
             command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        } else {
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
         }
         command.args(args).current_dir("/").stdin(std::process::Stdio::null());
         let child = command.spawn().map_err(|error| format!("{} could not be run: {error}.", path.display()))?;

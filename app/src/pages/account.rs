@@ -85,7 +85,9 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
         }
         let zones = zones
             .into_iter()
-            .map(|choice| view! { <option value=choice.to_owned() selected=choice == zone>{choice.to_owned()}</option> })
+            .map(
+                |choice| view! { <option value=choice.to_owned() selected=choice == zone>{choice.to_owned()}</option> },
+            )
             .collect_view();
         let roles = cx.person().roles().iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
         let secret = |name: &'static str, label: &'static str, complete: &'static str| {

@@ -37,18 +37,22 @@ pub(super) async fn live(
     }
     let subscription = http.engine.wakes.subscribe(seen);
     let shutdown = http.shutdown.clone();
-    let events = futures::stream::unfold((http, session, subscription), move |(http, session, subscription)| {
+    let state = (http, session, subscription, true);
+    let events = futures::stream::unfold(state, move |(http, session, subscription, first)| {
         let mut shutdown = shutdown.clone();
         async move {
-            tokio::select! {
-                () = subscription.woken() => {}
-                _ = shutdown.wait_for(|stop| *stop) => return None,
+            // What changed between the page and this connection was told to nobody: the first refresh catches it up.
+            if !first {
+                tokio::select! {
+                    () = subscription.woken() => {}
+                    _ = shutdown.wait_for(|stop| *stop) => return None,
+                }
             }
             tokio::time::sleep(TOGETHER).await;
             // Whoever was signed out or disabled meanwhile sees nothing more.
             engine::person::session(&http.engine, session.sign_in).await.ok()??;
             let refresh = Event::default().data(r#"<turbo-stream action="refresh"></turbo-stream>"#);
-            Some((Ok::<_, Infallible>(refresh), (http, session, subscription)))
+            Some((Ok::<_, Infallible>(refresh), (http, session, subscription, false)))
         }
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(20))).into_response()

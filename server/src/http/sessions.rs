@@ -5,7 +5,6 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use chrono::{DateTime, Utc};
 use engine::person::store;
 use engine::{Engine, ids::SignInId};
 use tower_sessions::{
@@ -14,6 +13,9 @@ use tower_sessions::{
     session::{Id, Record},
     session_store::{Error, Result},
 };
+
+/// A session ends after this long unused.
+const UNUSED_DAYS: i64 = 14;
 
 /// Sessions in the engine's table. (The ready-made store turns on sqlx's `time` types, which the engine does not speak.)
 #[derive(Clone)]
@@ -28,8 +30,8 @@ impl std::fmt::Debug for Store {
 impl Store {
     async fn keep(&self, record: &Record, fresh: bool) -> Result<bool> {
         let data = serde_json::to_value(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
-        let expires_at = DateTime::<Utc>::from_timestamp(record.expiry_date.unix_timestamp(), 0)
-            .ok_or_else(|| Error::Encode("the session's end is out of range".to_owned()))?;
+        // By the engine's clock, like every other time that is kept.
+        let expires_at = self.0.clock.now() + chrono::Duration::days(UNUSED_DAYS);
         store::save(&self.0, &record.id.to_string(), &data, expires_at, fresh).await.map_err(backend)
     }
 }
@@ -74,7 +76,7 @@ pub(super) fn layer(engine: &Engine, tls: bool) -> SessionManagerLayer<Store> {
         .with_http_only(true)
         .with_same_site(SameSite::Lax)
         .with_path("/")
-        .with_expiry(Expiry::OnInactivity(time::Duration::days(14)))
+        .with_expiry(Expiry::OnInactivity(time::Duration::days(UNUSED_DAYS)))
 }
 
 /// Says who is calling, from the session's sign-in; nobody when there is none, or it has ended.
