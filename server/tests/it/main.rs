@@ -1,5 +1,6 @@
 //! The program from outside: real servers on loopback, spoken to over HTTP.
 
+mod faults;
 mod support;
 
 use engine::testing::Who;
