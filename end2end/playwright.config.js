@@ -8,7 +8,6 @@ export default defineConfig({
   workers: 2,
   fullyParallel: true,
   timeout: 40_000,
-  retries: 2,
   reporter: "list",
   use: {
     testIdAttribute: "data-test",

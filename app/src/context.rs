@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use chrono::{DateTime, Utc};
-use engine::{Actor, Engine, actor::PersonActor};
+use engine::{Actor, Engine, actor::PersonActor, wake::Mark};
 
 use crate::{Assets, Session, Signed};
 
@@ -16,6 +16,8 @@ pub(crate) struct Cx {
     pub session: Session,
     pub assets: String,
     pub now: DateTime<Utc>,
+    /// Before anything was read: what changes later, the page has not seen.
+    pub mark: Mark,
 }
 
 impl Cx {
@@ -62,7 +64,7 @@ where
             let next = if parts.method == http::Method::GET { parts.uri.path() } else { "/" };
             return Err(Redirect::to(&format!("/sign-in?next={next}")).into_response());
         };
-        let now = guest.engine.clock.now();
-        Ok(Self { engine: guest.engine, session, assets: guest.assets, now })
+        let (now, mark) = (guest.engine.clock.now(), guest.engine.wakes.mark());
+        Ok(Self { engine: guest.engine, session, assets: guest.assets, now, mark })
     }
 }

@@ -37,12 +37,12 @@ pub(crate) fn page(cx: &Cx, status: StatusCode, frame: Frame<'_>, view: impl FnO
         }
         .into_any()
     };
-    html(status, &cx.assets, frame, header, view)
+    html(status, &cx.assets, frame, &cx.mark.to_string(), header, view)
 }
 
 /// A page for anybody.
 pub(crate) fn open_page(guest: &Guest, status: StatusCode, title: &str, view: impl FnOnce() -> AnyView) -> Response {
-    html(status, &guest.assets, Frame { title, live: "" }, || ().into_any(), view)
+    html(status, &guest.assets, Frame { title, live: "" }, "", || ().into_any(), view)
 }
 
 /// A refusal as a page of its own: a sentence, the request's id when the fault is ours, and a way on.
@@ -67,6 +67,7 @@ pub fn error_page(status: StatusCode) -> Response {
         status,
         "",
         Frame { title: heading(status), live: "" },
+        "",
         || ().into_any(),
         move || {
             view! {
@@ -111,6 +112,7 @@ fn html(
     status: StatusCode,
     assets: &str,
     frame: Frame<'_>,
+    mark: &str,
     header: impl FnOnce() -> AnyView,
     view: impl FnOnce() -> AnyView,
 ) -> Response {
@@ -118,7 +120,10 @@ fn html(
     let title = escape(frame.title);
     let live = match frame.live {
         "" => String::new(),
-        topics => format!(r#"<turbo-stream-source src="/live?topics={}"></turbo-stream-source>"#, escape(topics)),
+        topics => format!(
+            r#"<turbo-stream-source src="/live?topics={}&amp;after={mark}"></turbo-stream-source>"#,
+            escape(topics)
+        ),
     };
     let page = format!(
         r##"<!DOCTYPE html>

@@ -3,7 +3,9 @@
 //! and everybody also looks now and then without being woken.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    fmt,
+    str::FromStr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -40,13 +42,42 @@ const CHANNEL: &str = "layby";
 /// NOTIFY carries at most 8,000 bytes; what does not fit goes in the next one.
 const PAYLOAD: usize = 7_500;
 
+/// How many wake-ups an instance remembers, for whoever connects a moment after it looked.
+const REMEMBERED: usize = 4_096;
+
 #[derive(Default)]
 struct Waiting {
     by_topic: HashMap<Topic, Vec<(u64, Arc<Notify>)>>,
+    /// The last wake-ups, numbered by `count`.
+    recent: VecDeque<Topic>,
+    count: u64,
 }
 
-#[derive(Clone, Default)]
+/// A moment of one instance: taken before looking, it tells later whether anything has changed since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    instance: Uuid,
+    count: u64,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.instance, self.count)
+    }
+}
+
+impl FromStr for Mark {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (instance, count) = text.split_once('.').ok_or(())?;
+        Ok(Self { instance: instance.parse().map_err(drop)?, count: count.parse().map_err(drop)? })
+    }
+}
+
+#[derive(Clone)]
 pub struct Wakes {
+    /// Which instance this is, for the others and for marks.
+    me: Uuid,
     waiting: Arc<Mutex<Waiting>>,
     next: Arc<AtomicU64>,
     others: Arc<std::sync::OnceLock<mpsc::UnboundedSender<Vec<Topic>>>>,
@@ -81,7 +112,29 @@ impl Drop for Subscription {
     }
 }
 
+impl Default for Wakes {
+    fn default() -> Self {
+        let mut bytes = [0; 16];
+        crate::clock::random_bytes(&mut bytes);
+        Self { me: Uuid::from_bytes(bytes), waiting: Arc::default(), next: Arc::default(), others: Arc::default() }
+    }
+}
+
 impl Wakes {
+    /// This moment.
+    pub fn mark(&self) -> Mark {
+        Mark { instance: self.me, count: self.waiting().count }
+    }
+
+    /// Whether one of `topics` may have changed since `mark`: also yes when that can no longer be told.
+    pub fn changed_since(&self, mark: &Mark, topics: &[Topic]) -> bool {
+        let waiting = self.waiting();
+        let missed = waiting.count.saturating_sub(mark.count);
+        mark.instance != self.me
+            || missed > waiting.recent.len() as u64
+            || waiting.recent.iter().rev().take(missed as usize).any(|topic| topics.contains(topic))
+    }
+
     /// Subscribe before looking in the database, so that nothing falls between the two.
     pub fn subscribe(&self, topics: impl IntoIterator<Item = Topic>) -> Subscription {
         let topics: Vec<_> = topics.into_iter().collect();
@@ -108,8 +161,13 @@ impl Wakes {
     }
 
     fn wake_here(&self, topics: &[Topic]) {
-        let waiting = self.waiting();
+        let mut waiting = self.waiting();
         for topic in topics {
+            waiting.count += 1;
+            if waiting.recent.len() == REMEMBERED {
+                waiting.recent.pop_front();
+            }
+            waiting.recent.push_back(topic.clone());
             for (_, woken) in waiting.by_topic.get(topic).into_iter().flatten() {
                 woken.notify_one();
             }
@@ -117,7 +175,11 @@ impl Wakes {
     }
 
     fn wake_everybody(&self) {
-        for (_, woken) in self.waiting().by_topic.values().flatten() {
+        let mut waiting = self.waiting();
+        // Nobody can tell any more what has changed since an earlier mark.
+        waiting.count += REMEMBERED as u64;
+        waiting.recent.clear();
+        for (_, woken) in waiting.by_topic.values().flatten() {
             woken.notify_one();
         }
     }
@@ -139,11 +201,7 @@ impl Wakes {
     /// Exchanges wake-ups with the other instances. Runs until `pool` is closed; reconnects by itself, and wakes
     /// everybody when it has, because what came in between was missed.
     pub async fn exchange(self, pool: PgPool) {
-        let me = Uuid::from_bytes({
-            let mut bytes = [0; 16];
-            crate::clock::random_bytes(&mut bytes);
-            bytes
-        });
+        let me = self.me;
         let (send, receive) = mpsc::unbounded_channel();
         if self.others.set(send).is_err() {
             return;
@@ -214,4 +272,29 @@ fn payloads(me: Uuid, topics: Vec<Topic>) -> Vec<String> {
     }
     payloads.push(batch);
     payloads.into_iter().filter_map(|batch| serde_json::to_string(&(me, batch)).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_after_the_mark_is_told_and_one_before_is_not() {
+        let wakes = Wakes::default();
+        wakes.announce(vec![Topic::Work]);
+        let mark: Mark = wakes.mark().to_string().parse().unwrap();
+        assert_eq!(mark, wakes.mark());
+        assert!(!wakes.changed_since(&mark, &[Topic::Work]));
+        wakes.announce(vec![Topic::Clock]);
+        assert!(wakes.changed_since(&mark, &[Topic::Work, Topic::Clock]));
+        assert!(!wakes.changed_since(&mark, &[Topic::Work]));
+        // What cannot be told any more counts as changed: too long ago, another instance, a lost connection.
+        wakes.announce(vec![Topic::AnyTask; REMEMBERED + 1]);
+        assert!(wakes.changed_since(&mark, &[Topic::Work]));
+        assert!(Wakes::default().changed_since(&mark, &[Topic::Work]));
+        let mark = wakes.mark();
+        wakes.wake_everybody();
+        assert!(wakes.changed_since(&mark, &[Topic::Work]));
+        assert!("nonsense".parse::<Mark>().is_err());
+    }
 }

@@ -23,6 +23,9 @@ const TOGETHER: Duration = Duration::from_millis(100);
 pub(super) struct Topics {
     #[serde(default)]
     topics: String,
+    /// The moment before the page was read.
+    #[serde(default)]
+    after: String,
 }
 
 pub(super) async fn live(
@@ -35,14 +38,15 @@ pub(super) async fn live(
     for topic in topics.topics.split(',').take(20) {
         seen.extend(topics_of(&http, &session, topic).await);
     }
-    let subscription = http.engine.wakes.subscribe(seen);
+    let subscription = http.engine.wakes.subscribe(seen.clone());
+    // What changed between the page and this connection was told to nobody, so it is told now.
+    let missed = topics.after.parse().map_or(true, |mark| http.engine.wakes.changed_since(&mark, &seen));
     let shutdown = http.shutdown.clone();
-    let state = (http, session, subscription, true);
-    let events = futures::stream::unfold(state, move |(http, session, subscription, first)| {
+    let state = (http, session, subscription, missed);
+    let events = futures::stream::unfold(state, move |(http, session, subscription, missed)| {
         let mut shutdown = shutdown.clone();
         async move {
-            // What changed between the page and this connection was told to nobody: the first refresh catches it up.
-            if !first {
+            if !missed {
                 tokio::select! {
                     () = subscription.woken() => {}
                     _ = shutdown.wait_for(|stop| *stop) => return None,
