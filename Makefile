@@ -30,6 +30,10 @@ browser:  ## the browser tests, in Chromium
 	cd end2end && npm ci --silent --no-audit --no-fund
 	cd end2end && ../scripts/with-postgres npx playwright test
 
+bench: tools  ## measures parking and answering through HTTP, beside the same statements as bare SQL
+	SQLX_OFFLINE=true cargo build --release -p server -p load
+	LAYBY_PG_FSYNC=on scripts/with-postgres end2end/bench.sh
+
 fmt:  ## formats everything
 	cargo fmt --all
 
@@ -39,4 +43,4 @@ prepare:  ## refreshes .sqlx, the checked queries that builds use without a data
 clean:
 	cargo clean
 
-.PHONY: help tools scripts-of-pages run lint test browser fmt prepare clean
+.PHONY: help tools scripts-of-pages run lint test browser bench fmt prepare clean

@@ -10,7 +10,6 @@ create table claim (
     explanation   text not null default '' check (length(explanation) <= 4000),
     created_at    timestamptz not null
 );
-create index claim_newest on claim (id desc);
 create index claim_filer on claim (filer_id, id desc);
 -- What the Auditor looks for: the same charge filed twice, and what is usual for a category.
 create index claim_same_charge on claim (lower(merchant), amount_micros, currency);

@@ -7,7 +7,6 @@ create table audit (
     object  text not null,        -- "slot:<id>", "task:<id>", ...
     detail  jsonb
 );
-create index audit_object on audit (object, id);
 
 create function audit_is_append_only() returns trigger language plpgsql as
 $$ begin raise exception 'the audit log is append only'; end $$;

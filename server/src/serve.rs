@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use engine::{
     agent::{self, model::Models},
     demo, person, slot,
@@ -75,6 +76,10 @@ async fn run(database: &Database, args: &ServeArgs, models: Models, listener: Tc
     }
 
     let mut ended = stopping.clone();
+    let listener = listener.tap_io(|connection| {
+        // An answer is one small packet: waiting to fill it only delays it.
+        let _ = connection.set_nodelay(true);
+    });
     let http = axum::serve(listener, router.into_make_service_with_connect_info::<std::net::SocketAddr>())
         .with_graceful_shutdown(async move {
             let _ = ended.wait_for(|stop| *stop).await;

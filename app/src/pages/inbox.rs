@@ -3,7 +3,10 @@
 use axum::response::Response;
 use engine::{
     Refusal, duration,
-    slot::{self, InboxLine, Priority},
+    slot::{
+        self, InboxLine, Priority,
+        inbox::{COUNTED, SHOWN},
+    },
 };
 use http::StatusCode;
 use leptos::prelude::*;
@@ -14,8 +17,6 @@ use crate::{
     page::{Frame, page, refused},
 };
 
-const SHOWN: i64 = 50;
-
 pub(crate) async fn show(cx: Cx) -> Response {
     match read(&cx).await {
         Ok(response) => response,
@@ -24,17 +25,18 @@ pub(crate) async fn show(cx: Cx) -> Response {
 }
 
 async fn read(cx: &Cx) -> Result<Response, Refusal> {
-    let lines = slot::inbox(&cx.engine, cx.person(), SHOWN).await?;
-    let count = match lines.len() as i64 {
+    let lines = slot::inbox(&cx.engine, cx.person()).await?;
+    let count = match lines.len() {
         SHOWN => slot::inbox::count(&cx.engine, cx.person()).await?,
-        all => all,
+        all => all as i64,
     };
-    let answered = slot::inbox::answered(&cx.engine, cx.person(), 5).await?;
-    let title = if count > 0 { format!("({count}) Inbox") } else { "Inbox".to_owned() };
+    let counted = if count < COUNTED { count.to_string() } else { format!("{COUNTED}+") };
+    let answered = slot::inbox::answered(&cx.engine, cx.person()).await?;
+    let title = if count > 0 { format!("({counted}) Inbox") } else { "Inbox".to_owned() };
     let (now, zone) = (cx.now, cx.person().time_zone().to_owned());
     Ok(page(cx, StatusCode::OK, Frame { title: &title, live: "inbox" }, move || {
-        let more =
-            (count > SHOWN).then(|| view! { <p class="faint">{format!("The {SHOWN} most urgent of {count}.")}</p> });
+        let more = (count > SHOWN as i64)
+            .then(|| view! { <p class="faint">{format!("The {SHOWN} most urgent of {counted}.")}</p> });
         let list = if lines.is_empty() {
             view! {
                 <div class="empty">

@@ -75,7 +75,7 @@ async fn agent_for_token(tx: &mut Tx, name: &str, scopes: &[String]) -> Result<A
 
 async fn person_for_token(tx: &mut Tx, email: &str, scopes: &[String]) -> Result<PersonId, Refusal> {
     let found = sqlx::query!(
-        r#"select id as "id: PersonId", person_keys(id) as "keys!" from person where email = $1 and disabled_at is null"#,
+        r#"select id as "id: PersonId", array(select key from person_key where person_id = person.id) as "keys!" from person where email = $1 and disabled_at is null"#,
         email.trim().to_lowercase(),
     )
     .fetch_optional(tx.conn())
@@ -109,7 +109,7 @@ pub async fn actor(engine: &Engine, token: &str) -> Result<Option<Actor>, Refusa
         r#"
         select t.scopes, a.id as "agent_id?: AgentId", a.name as "agent?",
                p.id as "person_id?: PersonId", p.name as "name?", p.email as "email?", p.time_zone as "time_zone?",
-               person_keys(t.person_id) as keys
+               array(select key from person_key where person_id = t.person_id) as "keys!"
         from token t
         left join agent a on a.id = t.agent_id and a.disabled_at is null
         left join person p on p.id = t.person_id and p.disabled_at is null
@@ -123,12 +123,11 @@ pub async fn actor(engine: &Engine, token: &str) -> Result<Option<Actor>, Refusa
     if let (Some(id), Some(name)) = (row.agent_id, row.agent) {
         return Ok(Some(Actor::Agent(AgentActor { id, name, scopes: row.scopes })));
     }
-    let (Some(id), Some(name), Some(email), Some(time_zone), Some(keys)) =
-        (row.person_id, row.name, row.email, row.time_zone, row.keys)
+    let (Some(id), Some(name), Some(email), Some(time_zone)) = (row.person_id, row.name, row.email, row.time_zone)
     else {
         return Ok(None);
     };
-    let person = PersonRow { id, name, email, time_zone, keys };
+    let person = PersonRow { id, name, email, time_zone, keys: row.keys };
     Ok(Some(Actor::Person(person.actor(Some(row.scopes)))))
 }
 

@@ -29,27 +29,37 @@ pub async fn run(engine: Engine, models: Models, mut shutdown: watch::Receiver<b
     let ready = engine.wakes.subscribe([Topic::Work]);
     let mut running = JoinSet::new();
     while !*shutdown.borrow() {
+        // A free hand first, then the work: while all hands are busy there is no point in looking.
+        let first = tokio::select! {
+            permit = free.clone().acquire_owned() => permit,
+            _ = shutdown.changed() => continue,
+        };
+        let Ok(first) = first else { break };
         while running.try_join_next().is_some() {}
-        let claimed = lease::claim(&engine, owner, free.available_permits() as i64).await.unwrap_or_else(|error| {
+        let most = 1 + free.available_permits();
+        let claimed = lease::claim(&engine, owner, most as i64).await.unwrap_or_else(|error| {
             tracing::error!(%error, cause = ?std::error::Error::source(&error), "work could not be claimed and will be tried again");
             Vec::new()
         });
-        let found = !claimed.is_empty();
+        let all_hands = claimed.len() == most;
+        // Only this loop takes permits, so those counted are still there.
+        let mut permits = std::iter::once(first).chain(std::iter::from_fn(|| free.clone().try_acquire_owned().ok()));
         for lease in claimed {
-            let Ok(permit) = free.clone().try_acquire_owned() else { break };
+            let Some(permit) = permits.next() else { break };
             let (engine, models) = (engine.clone(), models.clone());
             running.spawn(async move {
                 work(&engine, &models, lease).await;
                 drop(permit);
             });
         }
-        if found && free.available_permits() > 0 {
+        drop(permits);
+        // There may be more than we had hands for.
+        if all_hands {
             continue;
         }
         tokio::select! {
             () = ready.woken() => {}
             () = tokio::time::sleep(POLL) => {}
-            Some(_) = running.join_next(), if free.available_permits() == 0 => {}
             _ = shutdown.changed() => {}
         }
     }

@@ -75,7 +75,7 @@ pub(crate) async fn acting(conn: &mut PgConnection, id: PersonId) -> Result<Opti
     let row = sqlx::query_as!(
         PersonRow,
         r#"
-        select p.id as "id: PersonId", p.name, p.email, p.time_zone, person_keys(p.id) as "keys!"
+        select p.id as "id: PersonId", p.name, p.email, p.time_zone, array(select key from person_key where person_id = p.id) as "keys!"
         from person p
         where p.id = $1 and p.disabled_at is null
         "#,

@@ -46,7 +46,10 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
             where s.id = $1 and s.task_id = locked.id and s.status = 'waiting'
               and ($10::int is null or s.revision = $10)
               -- Who may answer is decided from the state of this moment, not of when the page was loaded.
-              and ($6::uuid is null or person_keys($6) && (s.candidates || 'role:manager'::text))
+              and ($6::uuid is null or exists (
+                  select 1 from person_key
+                  where person_id = $6 and (key = any(s.candidates) or key = 'role:manager')
+              ))
             returning s.id, s.task_id, s.agent_id, s.call_id
         ), withdrawn as (
             delete from slot_candidate c using closed where c.slot_id = closed.id

@@ -9,8 +9,11 @@ use crate::{
     ids::{ClaimId, SlotId, TaskId},
 };
 
+/// What a page shows at most. A number in the statements, not a parameter: only so does Postgres keep their plans, and
+/// planning cost more than finding the rows.
+pub const SHOWN: usize = 50;
 /// [`count`] stops counting here.
-pub const COUNTED: i64 = 1_000;
+pub const COUNTED: i64 = 200;
 
 #[derive(Clone, Debug)]
 pub struct InboxLine {
@@ -27,23 +30,24 @@ pub struct InboxLine {
     pub for_name: Option<String>,
 }
 
-/// At most `limit` waiting slots for which the person, a group or a role of theirs was asked: by priority, then what is
+/// The first [`SHOWN`] waiting slots for which the person, a group or a role of theirs was asked: by priority, then what is
 /// due first, then what waits longest.
-pub async fn inbox(engine: &Engine, person: &PersonActor, limit: i64) -> Result<Vec<InboxLine>, Refusal> {
+pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLine>, Refusal> {
     Ok(sqlx::query!(
         r#"
         with top as (
             -- The first of each key, straight from the index; a slot asked of two of them appears twice.
             select distinct c.slot_id, c.priority, c.due_at, c.opened_at
-            from unnest($1::text[]) key
+            from person_key k
             cross join lateral (
                 select slot_id, priority, due_at, opened_at from slot_candidate
-                where candidate = key
+                where candidate = k.key
                 order by priority desc, due_at, opened_at, slot_id
-                limit $2
+                limit 50
             ) c
+            where k.person_id = $1
             order by priority desc, due_at, opened_at, slot_id
-            limit $2
+            limit 50
         )
         select s.id as "id: SlotId", left(s.message, 400) as "message!", a.name as agent, t.id as "task_id: TaskId",
                t.title as task_title, t.claim_id as "claim_id: ClaimId", s.priority, s.opened_at, s.due_at,
@@ -55,8 +59,7 @@ pub async fn inbox(engine: &Engine, person: &PersonActor, limit: i64) -> Result<
         left join person p on p.id = t.for_id
         order by top.priority desc, top.due_at, top.opened_at, top.slot_id
         "#,
-        &person.keys,
-        limit,
+        person.id.0,
     )
     .fetch_all(&engine.pool)
     .await?
@@ -81,12 +84,16 @@ pub async fn inbox(engine: &Engine, person: &PersonActor, limit: i64) -> Result<
 pub async fn count(engine: &Engine, person: &PersonActor) -> Result<i64, Refusal> {
     Ok(sqlx::query_scalar!(
         r#"select count(distinct slot_id) as "count!"
-           from (select slot_id from slot_candidate where candidate = any($1) limit $2) counted"#,
-        &person.keys,
-        COUNTED,
+           from (
+               select c.slot_id from person_key k
+               cross join lateral (select slot_id from slot_candidate where candidate = k.key limit 201) c
+               where k.person_id = $1 limit 201
+           ) counted"#,
+        person.id.0,
     )
     .fetch_one(&engine.pool)
-    .await?)
+    .await?
+    .min(COUNTED))
 }
 
 /// An answer that the person gave.
@@ -98,15 +105,14 @@ pub struct RecentAnswer {
     pub answered_at: DateTime<Utc>,
 }
 
-/// What the person answered last.
-pub async fn answered(engine: &Engine, person: &PersonActor, limit: i64) -> Result<Vec<RecentAnswer>, Refusal> {
+/// The last five answers that the person gave.
+pub async fn answered(engine: &Engine, person: &PersonActor) -> Result<Vec<RecentAnswer>, Refusal> {
     Ok(sqlx::query_as!(
         RecentAnswer,
         r#"select s.id as "id: SlotId", left(s.message, 400) as "message!", a.name as agent, s.closed_at as "answered_at!"
            from slot s join agent a on a.id = s.agent_id
-           where s.answered_by = $1 order by s.closed_at desc limit $2"#,
+           where s.answered_by = $1 order by s.closed_at desc limit 5"#,
         person.id.0,
-        limit,
     )
     .fetch_all(&engine.pool)
     .await?)

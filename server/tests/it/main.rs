@@ -1,6 +1,7 @@
 //! The program from outside: real servers on loopback, spoken to over HTTP.
 
 mod faults;
+mod starting;
 mod support;
 
 use engine::testing::Who;
