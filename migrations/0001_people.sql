@@ -32,12 +32,12 @@ create table group_member (
 );
 create index group_member_group on group_member (group_id);
 
--- The keys under which a person can have been asked, and by which authority is decided: one definition for the session,
--- the inbox and the deposit. A disabled person has none. A view, because the planner looks into it; a function of the same
--- text cost 0.15 ms a call.
-create view person_key as
-    select id as person_id, 'person:' || id as key from person where disabled_at is null
-    union all
-    select p.id, 'group:' || m.group_id from person p join group_member m on m.person_id = p.id where p.disabled_at is null
-    union all
-    select p.id, 'role:' || r.role from person p join person_role r on r.person_id = p.id where p.disabled_at is null;
+-- A person as they may act now, with the keys under which they can have been asked and by which authority is decided: one
+-- definition for the session, the token, the inbox and the deposit. A disabled person is not there. A view, because the
+-- planner looks into it; a function of the same text cost 0.15 ms a call.
+create view acting_person as
+    select p.id, p.name, p.email, p.time_zone,
+           array['person:' || p.id]
+               || array(select 'group:' || group_id from group_member where person_id = p.id)
+               || array(select 'role:' || role from person_role where person_id = p.id) as keys
+    from person p where p.disabled_at is null;

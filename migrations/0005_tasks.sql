@@ -2,7 +2,7 @@
 create table task (
     id            uuid primary key,
     agent_id      uuid not null references agent,
-    title         text not null check (length(title) between 1 and 2000),
+    title         text not null,
     about_kind    text,
     about_title   text,
     about_url     text,
@@ -22,7 +22,7 @@ create table task (
     updated_at    timestamptz not null,
     finished_at   timestamptz,
     -- Counters that the row lock guards: how many slots are open, how many turns the conversation has.
-    open_slots    integer not null default 0 check (open_slots >= 0),
+    open_slots    integer not null default 0,
     turns         integer not null default 0,
     -- When Layby's own loop has something to do; null while nothing is (waiting, ended, or an outside agent's task).
     ready_at      timestamptz,

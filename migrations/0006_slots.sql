@@ -1,4 +1,5 @@
 -- One wait for a person. `waiting`, then once and for ever one of the other three.
+-- Sizes are checked where the words come in: a check here is parsed anew by every statement.
 create table slot (
     id            uuid primary key,
     task_id       uuid not null references task,
@@ -7,8 +8,8 @@ create table slot (
     call_id       text not null default '',
     name          text not null,
     kind          text not null check (kind in ('question', 'approval', 'sign_in', 'client_tool', 'human')),
-    message       text not null check (length(message) between 1 and 10000),
-    context       text not null default '' check (length(context) <= 100000),
+    message       text not null,
+    context       text not null default '',
     options       jsonb,
     schema        jsonb,
     secret        boolean not null default false,
@@ -20,9 +21,9 @@ create table slot (
     candidates    text[] not null,
     assignee_id   uuid references person,
     waiting_on    text not null,
-    needs         integer not null default 1 check (needs >= 1),
+    needs         integer not null default 1,
     -- 0 low, 1 normal, 2 high, 3 urgent
-    priority      smallint not null default 1 check (priority between 0 and 3),
+    priority      smallint not null default 1,
     status        text not null default 'waiting' check (status in ('waiting', 'answered', 'cancelled', 'expired')),
     opened_at     timestamptz not null,
     target_at     timestamptz,

@@ -215,10 +215,13 @@ impl Wakes {
                 let mut listener = PgListener::connect_with(&pool).await?;
                 listener.listen(CHANNEL).await?;
                 self.wake_everybody();
+                let own = format!("[\"{me}\"");
                 while let Some(notification) = listener.try_recv().await? {
+                    if notification.payload().starts_with(&own) {
+                        continue;
+                    }
                     match serde_json::from_str::<(Uuid, Vec<Topic>)>(notification.payload()) {
-                        Ok((from, topics)) if from != me => self.wake_here(&topics),
-                        Ok(_) => {}
+                        Ok((_, topics)) => self.wake_here(&topics),
                         // A newer version may say what this one does not know.
                         Err(_) => self.wake_everybody(),
                     }
@@ -238,12 +241,17 @@ impl Wakes {
 async fn notify_others(pool: PgPool, me: Uuid, mut receive: mpsc::UnboundedReceiver<Vec<Topic>>) {
     while let Some(mut topics) = receive.recv().await {
         // Under load many commits share one NOTIFY.
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
         while let Ok(more) = receive.try_recv() {
             topics.extend(more);
         }
         for payload in payloads(me, topics) {
-            let sent = sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
+            // A NOTIFY is a commit with a flush of its own, for something that is only a hint: this one need not wait.
+            let sent = sqlx::query("select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
+                .bind(CHANNEL)
+                .bind(payload)
+                .execute(&pool)
+                .await;
             if let Err(error) = sent {
                 tracing::warn!(%error, "other instances were not notified; they will find the work when they poll");
             }

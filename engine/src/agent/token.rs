@@ -10,7 +10,8 @@ use crate::{
     person::PersonRow,
 };
 
-const PREFIX: &str = "lby_";
+const AGENT_PREFIX: &str = "lby_a";
+const PERSON_PREFIX: &str = "lby_p";
 const AGENT_SCOPES: [&str; 2] = ["ask", "read"];
 /// A person's scopes and the role that each needs.
 const PERSON_SCOPES: [(&str, &str); 4] =
@@ -34,7 +35,7 @@ pub async fn create(tx: &mut Tx, by: &str, owner: TokenOwner, scopes: Vec<String
     if scopes.is_empty() {
         return Err(Refusal::invalid("/scope", "Say what the token may do, for example --scope ask --scope read."));
     }
-    let token = format!("{PREFIX}{}", clock::random_hex(32));
+    let token = format!("{}{}", if agent.is_some() { AGENT_PREFIX } else { PERSON_PREFIX }, clock::random_hex(32));
     let id: TokenId = tx.new_id();
     let now = tx.now();
     sqlx::query!(
@@ -75,7 +76,7 @@ async fn agent_for_token(tx: &mut Tx, name: &str, scopes: &[String]) -> Result<A
 
 async fn person_for_token(tx: &mut Tx, email: &str, scopes: &[String]) -> Result<PersonId, Refusal> {
     let found = sqlx::query!(
-        r#"select id as "id: PersonId", array(select key from person_key where person_id = person.id) as "keys!" from person where email = $1 and disabled_at is null"#,
+        r#"select id as "id!: PersonId", keys as "keys!" from acting_person where email = $1"#,
         email.trim().to_lowercase(),
     )
     .fetch_optional(tx.conn())
@@ -102,33 +103,34 @@ async fn person_for_token(tx: &mut Tx, email: &str, scopes: &[String]) -> Result
 
 /// Whose token this is, as they stand now; None for a token that is unknown or revoked, or whose owner is disabled.
 pub async fn actor(engine: &Engine, token: &str) -> Result<Option<Actor>, Refusal> {
-    if !token.starts_with(PREFIX) {
+    // The letter after the prefix only says which table to look in first; the row decides.
+    if token.starts_with(AGENT_PREFIX) {
+        let row = sqlx::query!(
+            r#"select t.scopes, a.id as "id: AgentId", a.name from token t join agent a on a.id = t.agent_id
+               where t.hash = $1 and t.revoked_at is null and a.disabled_at is null"#,
+            hash(token),
+        )
+        .fetch_optional(&engine.pool)
+        .await?;
+        return Ok(row.map(|row| Actor::Agent(AgentActor { id: row.id, name: row.name, scopes: row.scopes })));
+    }
+    if !token.starts_with(PERSON_PREFIX) {
         return Ok(None);
     }
     let row = sqlx::query!(
-        r#"
-        select t.scopes, a.id as "agent_id?: AgentId", a.name as "agent?",
-               p.id as "person_id?: PersonId", p.name as "name?", p.email as "email?", p.time_zone as "time_zone?",
-               array(select key from person_key where person_id = t.person_id) as "keys!"
-        from token t
-        left join agent a on a.id = t.agent_id and a.disabled_at is null
-        left join person p on p.id = t.person_id and p.disabled_at is null
-        where t.hash = $1 and t.revoked_at is null
-        "#,
+        r#"select t.scopes, p.id as "id!: PersonId", p.name as "name!", p.email as "email!", p.time_zone as "time_zone!",
+                  p.keys as "keys!"
+           from token t join acting_person p on p.id = t.person_id
+           where t.hash = $1 and t.revoked_at is null"#,
         hash(token),
     )
     .fetch_optional(&engine.pool)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    if let (Some(id), Some(name)) = (row.agent_id, row.agent) {
-        return Ok(Some(Actor::Agent(AgentActor { id, name, scopes: row.scopes })));
-    }
-    let (Some(id), Some(name), Some(email), Some(time_zone)) = (row.person_id, row.name, row.email, row.time_zone)
-    else {
-        return Ok(None);
-    };
-    let person = PersonRow { id, name, email, time_zone, keys: row.keys };
-    Ok(Some(Actor::Person(person.actor(Some(row.scopes)))))
+    Ok(row.map(|row| {
+        let person =
+            PersonRow { id: row.id, name: row.name, email: row.email, time_zone: row.time_zone, keys: row.keys };
+        Actor::Person(person.actor(Some(row.scopes)))
+    }))
 }
 
 fn hash(token: &str) -> Vec<u8> {

@@ -75,9 +75,8 @@ pub(crate) async fn acting(conn: &mut PgConnection, id: PersonId) -> Result<Opti
     let row = sqlx::query_as!(
         PersonRow,
         r#"
-        select p.id as "id: PersonId", p.name, p.email, p.time_zone, array(select key from person_key where person_id = p.id) as "keys!"
-        from person p
-        where p.id = $1 and p.disabled_at is null
+        select id as "id!: PersonId", name as "name!", email as "email!", time_zone as "time_zone!", keys as "keys!"
+        from acting_person where id = $1
         "#,
         id.0,
     )

@@ -32,9 +32,10 @@ pub async fn session(engine: &Engine, id: SignInId) -> Result<Option<PersonActor
     let now = engine.clock.now();
     let row = sqlx::query!(
         r#"
-        select p.id as "id: PersonId", p.name, p.email, p.time_zone, s.seen_at, array(select key from person_key where person_id = p.id) as "keys!"
-        from sign_in s join person p on p.id = s.person_id
-        where s.id = $1 and s.ended_at is null and p.disabled_at is null and s.seen_at > $2 and s.created_at > $3
+        select p.id as "id!: PersonId", p.name as "name!", p.email as "email!", p.time_zone as "time_zone!",
+               p.keys as "keys!", s.seen_at
+        from sign_in s join acting_person p on p.id = s.person_id
+        where s.id = $1 and s.ended_at is null and s.seen_at > $2 and s.created_at > $3
         "#,
         id.0,
         now - idle(),

@@ -47,8 +47,7 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
               and ($10::int is null or s.revision = $10)
               -- Who may answer is decided from the state of this moment, not of when the page was loaded.
               and ($6::uuid is null or exists (
-                  select 1 from person_key
-                  where person_id = $6 and (key = any(s.candidates) or key = 'role:manager')
+                  select 1 from acting_person p where p.id = $6 and p.keys && (s.candidates || 'role:manager'::text)
               ))
             returning s.id, s.task_id, s.agent_id, s.call_id
         ), withdrawn as (

@@ -23,7 +23,7 @@ pub async fn deposit(
     value: Value,
     note: Option<String>,
 ) -> Result<Deposited, Refusal> {
-    let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
+    let slot = list::lean(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
     let person = match actor {
         Actor::Person(person) => person,
         Actor::Agent(agent) if agent.id == slot.agent_id => {
@@ -32,8 +32,8 @@ pub async fn deposit(
         Actor::Agent(_) => return Err(Refusal::NotFound),
     };
     let on_behalf = may_answer(&slot, person)?;
-    if let Some(refusal) = slot.closed_refusal() {
-        return Err(refusal);
+    if slot.status != Status::Waiting {
+        return Err(ended(tx, id, revision).await?);
     }
     if revision.is_some_and(|seen| seen != slot.revision) {
         return Err(Refusal::Stale { revision: slot.revision });
@@ -67,9 +67,14 @@ pub async fn deposit(
     if closed {
         return Ok(Deposited { on_behalf });
     }
-    // Somebody was first, or something changed, between reading and writing: say what.
+    // Somebody was first, or something changed, between reading and writing.
+    Err(ended(tx, id, revision).await?)
+}
+
+/// Why the slot, as it stands now, takes no answer: with who was first and when.
+async fn ended(tx: &mut Tx, id: SlotId, revision: Option<Revision>) -> Result<Refusal, Refusal> {
     let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
-    Err(match slot.closed_refusal() {
+    Ok(match slot.closed_refusal() {
         Some(refusal) => refusal,
         None if revision.is_some_and(|seen| seen != slot.revision) => Refusal::Stale { revision: slot.revision },
         None => Refusal::NotYours("You may no longer answer this question.".to_owned()),

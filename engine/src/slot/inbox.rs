@@ -38,14 +38,15 @@ pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLin
         with top as (
             -- The first of each key, straight from the index; a slot asked of two of them appears twice.
             select distinct c.slot_id, c.priority, c.due_at, c.opened_at
-            from person_key k
+            from acting_person p
+            cross join unnest(p.keys) key
             cross join lateral (
                 select slot_id, priority, due_at, opened_at from slot_candidate
-                where candidate = k.key
+                where candidate = key
                 order by priority desc, due_at, opened_at, slot_id
                 limit 50
             ) c
-            where k.person_id = $1
+            where p.id = $1
             order by priority desc, due_at, opened_at, slot_id
             limit 50
         )
@@ -85,9 +86,10 @@ pub async fn count(engine: &Engine, person: &PersonActor) -> Result<i64, Refusal
     Ok(sqlx::query_scalar!(
         r#"select count(distinct slot_id) as "count!"
            from (
-               select c.slot_id from person_key k
-               cross join lateral (select slot_id from slot_candidate where candidate = k.key limit 201) c
-               where k.person_id = $1 limit 201
+               select c.slot_id from acting_person p
+               cross join unnest(p.keys) key
+               cross join lateral (select slot_id from slot_candidate where candidate = key limit 201) c
+               where p.id = $1 limit 201
            ) counted"#,
         person.id.0,
     )

@@ -7,7 +7,7 @@ use sqlx::{PgConnection, types::Json};
 use super::{Choice, Kind, OnExpiry, Priority, Slot, Status};
 use crate::{
     Engine, Refusal,
-    actor::Actor,
+    actor::{Actor, AgentActor},
     ids::{AgentId, ClaimId, PersonId, SlotId, TaskId},
 };
 
@@ -95,6 +95,42 @@ impl From<Row> for Slot {
             claim_id: row.claim_id,
         }
     }
+}
+
+/// One slot without the names of people, which a waiting one hardly has: what the deposit reads. Half the work for the
+/// database.
+pub(crate) async fn lean(conn: &mut PgConnection, id: SlotId) -> Result<Option<Slot>, Refusal> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"
+        select s.id as "id: SlotId", s.task_id as "task_id: TaskId", t.title as task_title,
+               s.agent_id as "agent_id: AgentId", '' as "agent!", s.call_id, s.name, s.kind as "kind: Kind",
+               s.message, s.context, s.options as "options: Json<Vec<Choice>>", s.schema, s.secret, s.revision,
+               s.asked, s.candidates, s.assignee_id as "assignee_id: PersonId", s.waiting_on, s.needs, s.priority,
+               s.status as "status: Status", s.opened_at, s.target_at, s.due_at, s.expires_at,
+               s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.answer, s.note,
+               null as answered_by, null as answered_by_email, null as on_behalf_of, null as on_behalf_of_email,
+               s.reason, s.closed_at, t.for_id as "for_id: PersonId", null as for_name,
+               t.claim_id as "claim_id: ClaimId"
+        from slot s join task t on t.id = s.task_id
+        where s.id = $1
+        "#,
+        id.0
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(Slot::from))
+}
+
+/// Whether an agent's own slot still waits; None when it has no such slot.
+pub async fn own_waits(engine: &Engine, agent: &AgentActor, id: SlotId) -> Result<Option<bool>, Refusal> {
+    Ok(sqlx::query_scalar!(
+        r#"select (status = 'waiting') as "waits!" from slot where id = $1 and agent_id = $2"#,
+        id.0,
+        agent.id.0
+    )
+    .fetch_optional(&engine.pool)
+    .await?)
 }
 
 /// Slots with all that is shown of them; `$tail` is the rest of the statement after the joins.

@@ -213,16 +213,24 @@ pub(super) async fn get(
     let mut shutdown = http.shutdown.clone();
     let over = tokio::time::sleep(wait.to_std().unwrap_or(Duration::ZERO));
     tokio::pin!(over);
-    loop {
-        let slot = slot::get(&http.engine, &actor, id).await?;
-        if slot.status != Status::Waiting {
-            return Ok(Json(shown(&slot)).into_response());
-        }
+    while waits(&http, &actor, id).await? {
         tokio::select! {
             () = changed.woken() => {}
-            () = &mut over => return Ok(Json(shown(&slot)).into_response()),
-            _ = shutdown.wait_for(|stop| *stop) => return Ok(Json(shown(&slot)).into_response()),
+            () = &mut over => break,
+            _ = shutdown.wait_for(|stop| *stop) => break,
         }
+    }
+    Ok(Json(shown(&slot::get(&http.engine, &actor, id).await?)).into_response())
+}
+
+/// Whether the slot still waits; `not_found` when the caller may not see it.
+async fn waits(http: &Http, actor: &Actor, id: SlotId) -> Result<bool, Problem> {
+    match actor {
+        // The one who waits most is the agent that asked: for it one row is enough.
+        Actor::Agent(agent) => {
+            Ok(slot::list::own_waits(&http.engine, agent, id).await?.ok_or(engine::Refusal::NotFound)?)
+        }
+        Actor::Person(_) => Ok(slot::get(&http.engine, actor, id).await?.status == Status::Waiting),
     }
 }
 
