@@ -241,7 +241,7 @@ impl Wakes {
 async fn notify_others(pool: PgPool, me: Uuid, mut receive: mpsc::UnboundedReceiver<Vec<Topic>>) {
     while let Some(mut topics) = receive.recv().await {
         // Under load many commits share one NOTIFY.
-        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         while let Ok(more) = receive.try_recv() {
             topics.extend(more);
         }

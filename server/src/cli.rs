@@ -68,7 +68,7 @@ pub struct ServeArgs {
     #[arg(long, env = "LAYBY_RATE_LIMIT", default_value_t = 500)]
     pub rate_limit: u32,
     /// Connections to Postgres
-    #[arg(long, env = "LAYBY_CONNECTIONS", default_value_t = 20)]
+    #[arg(long, env = "LAYBY_CONNECTIONS", default_value_t = 12)]
     pub connections: u32,
     /// A script for the scripted model, for tests
     #[arg(long, env = "LAYBY_SCRIPT", hide = true)]

@@ -36,32 +36,34 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
     let closed = sqlx::query!(
         r#"
         -- Everything that changes a task and its slots takes the task's row first: no deadlocks, and the counters of
-        -- the row decide which of two closings was the last.
+        -- the row decide which of two closings was the last. Rows are named by the parameters, not by joins: with joins
+        -- Postgres sometimes kept a plan that read whole tables.
         with locked as (
             select id from task where id = $2 for update
         ), closed as (
             update slot s
             set status = $3, answer = $4, note = $5, answered_by = $6, on_behalf_of = $7, reason = $8, closed_at = $9
             from locked
-            where s.id = $1 and s.task_id = locked.id and s.status = 'waiting'
+            where s.id = $1 and s.task_id = $2 and s.status = 'waiting'
               and ($10::int is null or s.revision = $10)
               -- Who may answer is decided from the state of this moment, not of when the page was loaded.
               and ($6::uuid is null or exists (
                   select 1 from acting_person p where p.id = $6 and p.keys && (s.candidates || 'role:manager'::text)
               ))
-            returning s.id, s.task_id, s.agent_id, s.call_id
+            returning s.id, s.task_id, s.call_id
         ), withdrawn as (
-            delete from slot_candidate c using closed where c.slot_id = closed.id
+            delete from slot_candidate c using closed where c.slot_id = $1
         ), moved as (
             update task t
             set open_slots = t.open_slots - 1,
                 status = case when t.open_slots = 1 then 'working' else t.status end,
-                ready_at = case when t.open_slots = 1 and a.inside then $9 end,
+                -- Only our own loop asks within a call; an outside agent goes on by itself.
+                ready_at = case when t.open_slots = 1 and closed.call_id <> '' then $9 end,
                 turns = t.turns + case when closed.call_id = '' then 0 else 1 end,
                 updated_at = $9
-            from closed join agent a on a.id = closed.agent_id
+            from closed
             -- A task that was stopped stays as it ended.
-            where t.id = closed.task_id and t.status = 'waiting'
+            where t.id = $2 and t.status = 'waiting'
             returning t.id, t.turns, t.ready_at
         ), result as (
             insert into turn (task_id, seq, kind, call_id, body, created_at)

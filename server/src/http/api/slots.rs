@@ -213,11 +213,19 @@ pub(super) async fn get(
     let mut shutdown = http.shutdown.clone();
     let over = tokio::time::sleep(wait.to_std().unwrap_or(Duration::ZERO));
     tokio::pin!(over);
-    while waits(&http, &actor, id).await? {
+    if !waits(&http, &actor, id).await? {
+        return Ok(Json(shown(&slot::get(&http.engine, &actor, id).await?)).into_response());
+    }
+    loop {
         tokio::select! {
             () = changed.woken() => {}
             () = &mut over => break,
             _ = shutdown.wait_for(|stop| *stop) => break,
+        }
+        // Woken, it has most likely ended.
+        let slot = slot::get(&http.engine, &actor, id).await?;
+        if slot.status != Status::Waiting {
+            return Ok(Json(shown(&slot)).into_response());
         }
     }
     Ok(Json(shown(&slot::get(&http.engine, &actor, id).await?)).into_response())
