@@ -34,7 +34,7 @@ create table task (
     check ((status in ('working', 'waiting')) = (finished_at is null)),
     check (status <> 'waiting' or open_slots > 0)
 );
-create index task_waiting on task (id desc) where status = 'waiting';
+create index task_status on task (status, id desc);
 create index task_ready on task (ready_at) where ready_at is not null;
 create index task_claim on task (claim_id) where claim_id is not null;
 create index task_for on task (for_id, id desc) where for_id is not null;
