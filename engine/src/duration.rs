@@ -24,13 +24,15 @@ pub fn parse(text: &str) -> Option<Duration> {
     (parts > 0 && (1..=3_650 * 86_400).contains(&seconds)).then(|| Duration::seconds(seconds))
 }
 
-/// "less than a minute", "5 minutes", "1 hour", "30 days": the largest unit, rounded down.
+/// "less than a minute", "5 minutes", "47 hours", "30 days": the largest unit of which there are two or more (one of a
+/// minute or an hour), rounded down.
 pub fn words(duration: Duration) -> String {
     let seconds = duration.num_seconds().max(0);
     let (count, unit) = match seconds {
         0..60 => return "less than a minute".to_owned(),
         60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
+        // "1 day" would hide whether it is 24 hours or 47.
+        3_600..172_800 => (seconds / 3_600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
     if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
@@ -56,7 +58,8 @@ mod tests {
     fn waits_are_told_in_their_largest_unit() {
         assert_eq!(words(Duration::seconds(59)), "less than a minute");
         assert_eq!(words(Duration::seconds(60)), "1 minute");
-        assert_eq!(words(Duration::hours(23)), "23 hours");
+        assert_eq!(words(Duration::hours(47)), "47 hours");
+        assert_eq!(words(Duration::hours(48)), "2 days");
         assert_eq!(words(Duration::days(30)), "30 days");
     }
 }

@@ -104,7 +104,7 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
         let here = cx.session.sign_in;
         let own_zone = cx.person().time_zone();
         let sessions = sessions.into_iter().map(|session| {
-            let agent = if session.user_agent.is_empty() { "An unknown program".to_owned() } else { session.user_agent };
+            let agent = program(&session.user_agent);
             let end = if session.id == here {
                 view! { <b class="badge">"This one"</b> }.into_any()
             } else {
@@ -145,4 +145,32 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
         }
         .into_any()
     })
+}
+
+/// What a person calls the program of a User-Agent header: "Firefox on Android". A hint, no more: anybody can write any.
+fn program(agent: &str) -> String {
+    let first =
+        |names: &[(&str, &'static str)]| names.iter().find(|(part, _)| agent.contains(part)).map(|(_, name)| *name);
+    // The order matters: most of them also name the ones after them.
+    let browser = first(&[
+        ("Firefox/", "Firefox"),
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ]);
+    let system = first(&[
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS X", "macOS"),
+        ("Linux", "Linux"),
+    ]);
+    match (browser, system) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(name), None) | (None, Some(name)) => name.to_owned(),
+        (None, None) if agent.is_empty() => "An unknown program".to_owned(),
+        (None, None) => agent.chars().take(60).collect(),
+    }
 }
