@@ -93,6 +93,7 @@ pub(crate) fn log(refusal: &Refusal) {
 
 fn heading(status: StatusCode) -> &'static str {
     match status.as_u16() {
+        400 | 415 => "That could not be read",
         404 => "Not here",
         403 => "Not yours to do",
         409 => "Too late",

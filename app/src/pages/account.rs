@@ -8,7 +8,7 @@ use engine::{Refusal, person};
 use http::StatusCode;
 use leptos::prelude::*;
 
-use super::{Typed as Form, field};
+use super::{Fields, field};
 use crate::{
     components::{Alert, Wrong, ago, error_at},
     context::Cx,
@@ -37,7 +37,7 @@ pub(crate) async fn show(cx: Cx) -> Response {
     shown(&cx, name, zone, None).await
 }
 
-pub(crate) async fn profile(cx: Cx, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn profile(cx: Cx, Fields(fields): Fields) -> Response {
     let (name, zone) = (field(&fields, "name"), field(&fields, "time_zone"));
     match person::update_profile(&cx.engine, cx.person(), &name, &zone).await {
         Ok(()) => Redirect::to("/account").into_response(),
@@ -45,7 +45,7 @@ pub(crate) async fn profile(cx: Cx, axum::extract::Form(fields): Form) -> Respon
     }
 }
 
-pub(crate) async fn password(cx: Cx, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn password(cx: Cx, Fields(fields): Fields) -> Response {
     let (old, new) = (field(&fields, "old"), field(&fields, "new"));
     match person::change_password(&cx.engine, cx.person(), cx.session.sign_in, &old, &new).await {
         Ok(()) => Redirect::to("/account").into_response(),

@@ -13,7 +13,7 @@ use engine::{
 use http::StatusCode;
 use leptos::prelude::*;
 
-use super::{Typed as Form, field, slot as slots};
+use super::{Fields, field, slot as slots};
 use crate::{
     components::{Alert, TextArea, Wrong, ago, error_at},
     context::Cx,
@@ -70,7 +70,7 @@ pub(crate) async fn new(cx: Cx) -> Response {
     form_page(&cx, StatusCode::OK, form, Vec::new())
 }
 
-pub(crate) async fn file(cx: Cx, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn file(cx: Cx, Fields(fields): Fields) -> Response {
     let form = ClaimForm {
         spent_on: field(&fields, "spent_on"),
         merchant: field(&fields, "merchant"),

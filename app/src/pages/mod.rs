@@ -7,13 +7,35 @@ pub(crate) mod sign_in;
 pub(crate) mod slot;
 pub(crate) mod tasks;
 
-use axum::response::Response;
+use axum::{
+    extract::{Form, FromRequest, Request},
+    response::Response,
+};
 use engine::Refusal;
 
-use crate::{context::Cx, page::refused};
+use crate::{
+    context::Cx,
+    page::{error_page, refused},
+};
 
-/// Fields of a form as a browser sends them.
-pub(crate) type Typed = axum::extract::Form<Vec<(String, String)>>;
+/// Fields of a form as a browser sends them. A character that Postgres cannot keep (U+0000) is left out: nobody types it.
+pub(crate) struct Fields(pub Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        match Form::<Vec<(String, String)>>::from_request(request, state).await {
+            Ok(Form(mut fields)) => {
+                for (_, text) in &mut fields {
+                    text.retain(|letter| letter != '\0');
+                }
+                Ok(Self(fields))
+            }
+            Err(rejection) => Err(error_page(rejection.status())),
+        }
+    }
+}
 
 pub(crate) fn field(fields: &[(String, String)], name: &str) -> String {
     fields.iter().find(|(field, _)| field == name).map(|(_, text)| text.clone()).unwrap_or_default()

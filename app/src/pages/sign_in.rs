@@ -15,7 +15,7 @@ use leptos::prelude::*;
 use serde::Deserialize;
 use tower_sessions::Session;
 
-use super::{Typed as Form, field, own_page};
+use super::{Fields, field, own_page};
 use crate::{
     Network,
     components::{Alert, Wrong, error_at},
@@ -73,7 +73,7 @@ pub(crate) async fn post(
     session: Session,
     Extension(Network(network)): Extension<Network>,
     headers: HeaderMap,
-    axum::extract::Form(fields): Form,
+    Fields(fields): Fields,
 ) -> Response {
     let (email, next) = (field(&fields, "email"), field(&fields, "next"));
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -123,7 +123,7 @@ pub(crate) async fn setup(guest: Guest) -> Response {
     }
 }
 
-pub(crate) async fn set_up(guest: Guest, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn set_up(guest: Guest, Fields(fields): Fields) -> Response {
     let new = NewPerson {
         email: field(&fields, "email"),
         name: field(&fields, "name"),

@@ -13,7 +13,7 @@ use engine::{
 use http::StatusCode;
 use leptos::prelude::*;
 
-use super::{Typed as Form, field, own_page};
+use super::{Fields, field, own_page};
 use crate::{
     components::{Alert, Question, Typed},
     context::Cx,
@@ -33,7 +33,7 @@ async fn read(cx: &Cx, id: &str) -> Result<Slot, Refusal> {
 }
 
 /// The answer comes in through the one door; a refusal shows the question as it now stands, with what was typed.
-pub(crate) async fn post(cx: Cx, Path(id): Path<String>, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn post(cx: Cx, Path(id): Path<String>, Fields(fields): Fields) -> Response {
     let slot = match read(&cx, &id).await {
         Ok(slot) => slot,
         Err(refusal) => return refused(&cx, &refusal),

@@ -14,7 +14,7 @@ use http::StatusCode;
 use leptos::prelude::*;
 use serde::Deserialize;
 
-use super::{Typed as Form, field, slot as slots};
+use super::{Fields, field, slot as slots};
 use crate::{
     components::{Alert, TextArea, Wrong, ago, error_at},
     context::Cx,
@@ -79,7 +79,7 @@ pub(crate) async fn show(cx: Cx, Path(id): Path<String>) -> Response {
     }
 }
 
-pub(crate) async fn stop(cx: Cx, Path(id): Path<String>, axum::extract::Form(fields): Form) -> Response {
+pub(crate) async fn stop(cx: Cx, Path(id): Path<String>, Fields(fields): Fields) -> Response {
     let reason = field(&fields, "reason");
     match stopped(&cx, &id, &reason).await {
         Ok(()) => Redirect::to(&format!("/tasks/{id}")).into_response(),

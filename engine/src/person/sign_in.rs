@@ -52,17 +52,14 @@ pub async fn sign_in(
     let email: String = email.trim().to_lowercase().chars().take(254).collect();
     let keys = [format!("email:{email}|{network}"), format!("network:{network}")];
     let now = engine.clock.now();
-    let failures = sqlx::query!(
-        r#"select count(*) filter (where key = $1) as "address!", count(*) filter (where key = $2) as "network!"
-           from sign_in_failure where key in ($1, $2) and at > $3"#,
-        keys[0],
-        keys[1],
-        now - window(),
-    )
-    .fetch_one(&engine.pool)
-    .await?;
-    if failures.address >= TRIES_PER_ADDRESS || failures.network >= TRIES_PER_NETWORK {
-        tracing::info!(network, "a sign-in was throttled");
+    if is_throttled(engine, &keys).await? {
+        return Err(SignInRefusal::TooMany { wait: window() });
+    }
+    // Counted before the password is looked at, so that a hundred tries at once are a hundred tries.
+    let mut tx = engine.begin().await?;
+    count_try(&mut tx, &keys).await?;
+    tx.commit().await?;
+    if is_throttled(engine, &keys).await? {
         return Err(SignInRefusal::TooMany { wait: window() });
     }
 
@@ -81,7 +78,6 @@ pub async fn sign_in(
         _ => None,
     };
     let Some(person) = person else {
-        count_failure(&mut tx, &keys).await?;
         let object = id.map_or_else(|| "person:unknown".to_owned(), |id| format!("person:{id}"));
         audit::write(&mut tx, "system", "sign_in.refused", &object, None).await?;
         tx.commit().await?;
@@ -98,16 +94,41 @@ pub async fn sign_in(
     )
     .execute(tx.conn())
     .await?;
-    sqlx::query!("delete from sign_in_failure where key = $1 or at < $2", keys[0], now - window() * 4)
-        .execute(tx.conn())
-        .await?;
+    // The tries for this address are forgiven, and this one for the network: it was not a failure.
+    sqlx::query!(
+        "delete from sign_in_failure
+         where key = $1 or at < $2 or id = (select max(id) from sign_in_failure where key = $3)",
+        keys[0],
+        now - window() * 4,
+        keys[1],
+    )
+    .execute(tx.conn())
+    .await?;
     audit::write(&mut tx, &format!("person:{}", person.id), "sign_in.accepted", &format!("sign_in:{sign_in}"), None)
         .await?;
     tx.commit().await?;
     Ok(SignedIn { sign_in, person })
 }
 
-async fn count_failure(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
+/// Whether more tries have failed, or are under way, than are let through.
+async fn is_throttled(engine: &Engine, keys: &[String; 2]) -> Result<bool, Refusal> {
+    let tries = sqlx::query!(
+        r#"select count(*) filter (where key = $1) as "address!", count(*) filter (where key = $2) as "network!"
+           from sign_in_failure where key in ($1, $2) and at > $3"#,
+        keys[0],
+        keys[1],
+        engine.clock.now() - window(),
+    )
+    .fetch_one(&engine.pool)
+    .await?;
+    let throttled = tries.address > TRIES_PER_ADDRESS || tries.network > TRIES_PER_NETWORK;
+    if throttled {
+        tracing::info!(network = keys[1], "a sign-in was throttled");
+    }
+    Ok(throttled)
+}
+
+async fn count_try(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
     let now = tx.now();
     sqlx::query!("insert into sign_in_failure (key, at) select unnest($1::text[]), $2", keys, now)
         .execute(tx.conn())

@@ -7,6 +7,7 @@ use crate::FieldError;
 
 const LONGEST: usize = 20_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
+const MOST_REFERENCES: usize = 16;
 
 /// The value as it will be kept; or what does not fit, field by field.
 pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
@@ -57,7 +58,24 @@ pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
     if contains_nul(schema) {
         return Err("A text cannot contain the character U+0000.".to_owned());
     }
+    // References that double at every level would take for ever to check.
+    if references(schema) > MOST_REFERENCES {
+        return Err(format!("A schema has at most {MOST_REFERENCES} references."));
+    }
     validator(schema).map(|_| ()).map_err(|error| format!("This is not a usable JSON Schema: {error}"))
+}
+
+fn references(schema: &Value) -> usize {
+    match schema {
+        Value::Array(items) => items.iter().map(references).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| {
+                usize::from(matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef")) + references(field)
+            })
+            .sum(),
+        _ => 0,
+    }
 }
 
 /// Without the library's resolvers (its features are off) no `$ref` leaves the document.

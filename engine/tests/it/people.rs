@@ -24,6 +24,15 @@ async fn sign_in_is_throttled_per_network_without_locking_the_person_out_elsewhe
 }
 
 #[sqlx::test(migrations = "../migrations")]
+async fn a_burst_of_tries_at_once_is_throttled_like_one_after_the_other(pool: PgPool) {
+    let desk = TestDesk::new(pool, Vec::new()).await;
+    let tries = (0..30).map(|_| person::sign_in(&desk.engine, "mia@layby.example", "wrong", "n", ""));
+    let results = futures::future::join_all(tries).await;
+    let looked_at = results.iter().filter(|result| matches!(result, Err(SignInRefusal::Wrong))).count();
+    assert!(looked_at <= 8, "{looked_at} passwords were tried");
+}
+
+#[sqlx::test(migrations = "../migrations")]
 async fn unknown_people_and_wrong_passwords_read_the_same(pool: PgPool) {
     let desk = TestDesk::new(pool, Vec::new()).await;
     let wrong = person::sign_in(&desk.engine, "mia@layby.example", "x", "n", "").await.err().unwrap();

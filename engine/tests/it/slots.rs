@@ -16,6 +16,15 @@ fn asking(who: &str) -> NewSlot {
     NewSlot { ask: vec![who.to_owned()], ..NewSlot::question("How much do we refund for A-17?") }
 }
 
+/// A small schema that takes 2^30 steps to check.
+fn doubling() -> Value {
+    let step =
+        |n: usize| json!({ "allOf": [{ "$ref": format!("#/$defs/s{n}") }, { "$ref": format!("#/$defs/s{n}") }] });
+    let mut defs: serde_json::Map<_, _> = (0..30).map(|n| (format!("s{n}"), step(n + 1))).collect();
+    defs.insert("s30".to_owned(), json!({ "type": "string" }));
+    json!({ "$defs": defs, "$ref": "#/$defs/s0" })
+}
+
 async fn status(desk: &TestDesk, id: SlotId) -> Status {
     slot::get(&desk.engine, &desk.actor(Who::Noor).await, id).await.unwrap().status
 }
@@ -302,6 +311,7 @@ async fn what_cannot_be_asked_is_refused_when_it_is_asked(pool: PgPool) {
         (NewSlot { schema: Some(json!(true)), ..base() }, "/schema"),
         (NewSlot { schema: Some(json!({ "$ref": "https://example.com/schema" })), ..base() }, "/schema"),
         (NewSlot { schema: Some(json!({ "$ref": "file:///etc/passwd" })), ..base() }, "/schema"),
+        (NewSlot { schema: Some(doubling()), ..base() }, "/schema"),
         (NewSlot { on_expiry: OnExpiry::Default, ..base() }, "/default"),
         (NewSlot { default_value: Some(json!("x")), ..base() }, "/default"),
         (NewSlot { message: "nul \0".into(), ..base() }, "/message"),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, State},
-    http::StatusCode,
+    http::{StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::get,
@@ -52,6 +52,7 @@ pub async fn router(engine: Engine, config: HttpConfig) -> Result<Router, Failur
         .layer(sessions)
         // Nothing that somebody else's page sends changes anything here; programs have tokens and no cookies.
         .layer(CsrfLayer::new())
+        .layer(middleware::map_response(bare_errors_as_pages))
         .layer(axum::Extension(app::Assets { version: assets }));
 
     let router = Router::new()
@@ -67,6 +68,16 @@ pub async fn router(engine: Engine, config: HttpConfig) -> Result<Router, Failur
             headers::headers,
         ));
     Ok(router)
+}
+
+/// What a library refuses (a body that is too large or no form, a post from another site) as a page like any other.
+async fn bare_errors_as_pages(response: Response) -> Response {
+    let refused = response.status().is_client_error() || response.status().is_server_error();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    match kind.is_none_or(|kind| kind.starts_with("text/plain")) {
+        true if refused => app::error_page(response.status()),
+        _ => response,
+    }
 }
 
 /// Whether this instance can work: the database answers.

@@ -80,6 +80,8 @@ async fn the_api_refuses_with_problem_details_and_a_stable_code(pool: PgPool) {
         (Some(&sam), answer.as_str(), json!({ "value": "x" }), 404, "not_found", None),
         (Some(&mia), answer.as_str(), json!({ "value": 7 }), 422, "invalid_answer", Some("/value")),
         (Some(&mia), answer.as_str(), json!({ "value": "x", "revision": 9 }), 409, "stale", None),
+        (Some(&mia), answer.as_str(), json!({ "value": "nul \0" }), 422, "invalid", Some("")),
+        (Some(&agent), "/slots", question(json!({ "context": "x".repeat(2_000_000) })), 413, "too_large", None),
         (Some(&mia), "/nowhere", json!({}), 404, "not_found", None),
     ] {
         let mut request = site.client.post(format!("{}/api/v1{path}", site.urls[0])).json(&body);
@@ -133,6 +135,27 @@ async fn another_sites_page_can_change_nothing_and_ours_run_no_inline_script(poo
         assert!(html.trim_end().ends_with("</html>"), "{path}");
         assert_eq!(html.matches("<script").count(), 1, "{path}");
         assert!(!html.contains("<style") && !html.contains(" style="), "{path}");
+    }
+    site.stop().await;
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn what_is_no_form_is_refused_with_a_page_and_a_strange_character_is_no_fault(pool: PgPool) {
+    let site = Site::start(pool, 1).await;
+    site.sign_in(Who::Sam).await;
+    let url = format!("{}/claims/new", site.urls[0]);
+    let (form, kind) = ("application/x-www-form-urlencoded", "content-type");
+    for (body, kind_of, status) in [
+        (b"\xff=%ff&merchant".to_vec(), form, 422),
+        (b"{}".to_vec(), "application/json", 415),
+        (Vec::new(), form, 422),
+        (b"merchant=a%00b&amount=%00&explanation=%00".to_vec(), form, 422),
+        (vec![b'a'; 2_000_000], form, 413),
+    ] {
+        let response = site.client.post(&url).header(kind, kind_of).body(body.clone()).send().await.unwrap();
+        assert_eq!(response.status(), status, "{:?}", &body[..body.len().min(40)]);
+        let html = response.text().await.unwrap();
+        assert!(html.contains("<h1>") && html.trim_end().ends_with("</html>"), "{html}");
     }
     site.stop().await;
 }

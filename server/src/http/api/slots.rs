@@ -20,7 +20,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{super::Http, Problem, auth::needs, body};
+use super::{
+    super::Http,
+    Problem,
+    auth::needs,
+    body::{self, Body},
+};
 
 const LONGEST_WAIT: chrono::Duration = chrono::Duration::seconds(60);
 
@@ -126,7 +131,7 @@ pub(super) async fn open(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Response, Problem> {
     let Actor::Agent(agent) = &actor else {
         return Err(Problem::simple(403, "forbidden", "Only an agent asks; this token is a person's."));
@@ -255,7 +260,7 @@ pub(super) async fn answer(
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Response, Problem> {
     needs(&actor, "answer")?;
     let id = slot_id(&id)?;
