@@ -29,7 +29,10 @@ document.addEventListener("turbo:before-render", (event) => {
   if (event.detail.renderMethod !== "morph") return;
   for (const form of dirty()) {
     if (event.detail.newBody.querySelector(`#${CSS.escape(form.id)}`)) continue;
-    const words = typed(form).map((field) => field.value).join("\n");
+    // Never a secret; and of a choice, its words.
+    const told = typed(form).filter((field) => !/^(password|file|hidden)$/.test(field.type));
+    const words = told.map((field) => (/^(radio|checkbox)$/.test(field.type) ? field.closest("label")?.textContent.trim() : field.value)).join("\n");
+    if (!words) continue;
     const box = document.createElement("div");
     box.className = "typed";
     box.dataset.test = "typed";

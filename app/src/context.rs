@@ -25,6 +25,11 @@ impl Cx {
         &self.session.person
     }
 
+    /// The reader's time zone.
+    pub(crate) fn zone(&self) -> chrono_tz::Tz {
+        self.person().time_zone().parse().unwrap_or(chrono_tz::UTC)
+    }
+
     pub(crate) fn actor(&self) -> Actor {
         Actor::Person(self.session.person.clone())
     }

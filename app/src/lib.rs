@@ -10,6 +10,7 @@ mod pages;
 
 use axum::{
     Router,
+    extract::DefaultBodyLimit,
     routing::{get, post},
 };
 use engine::{Engine, actor::PersonActor, ids::SignInId};
@@ -45,15 +46,40 @@ tokio::task_local! {
     pub static REQUEST_ID: String;
 }
 
+/// Bytes of the largest form that hands in files.
+const LARGEST_FORM: usize = 32 * 1000 * 1000;
+
+/// A Content-Disposition (RFC 6266): the file's name for old programs, and whole for the rest.
+pub fn content_disposition(kind: &str, name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|letter| if letter.is_ascii_graphic() && !matches!(letter, '"' | '\\') { letter } else { '_' })
+        .collect();
+    let coded: String = name
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect();
+    format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{coded}")
+}
+
 /// All pages and their forms.
 pub fn router(engine: Engine) -> Router {
-    use pages::{account, claims, inbox, sign_in, slot, tasks};
+    use pages::{account, claims, files, inbox, sign_in, slot, tasks, together};
+    let with_files = || DefaultBodyLimit::max(LARGEST_FORM);
     Router::new()
         .route("/", get(inbox::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::post))
         .route("/sign-out", post(sign_in::out))
         .route("/setup", get(sign_in::setup).post(sign_in::set_up))
-        .route("/slots/{id}", get(slot::show).post(slot::post))
+        .route("/slots/{id}", get(slot::show).post(slot::post).layer(with_files()))
+        .route("/slots/{id}/reassign", post(slot::reassign))
+        .route("/slots/{id}/decline", post(slot::decline))
+        .route("/slots/{id}/take", post(slot::take))
+        .route("/slots/{id}/let-go", post(slot::let_go))
+        .route("/files/{id}", get(files::show))
         .route("/claims", get(claims::list))
         .route("/claims/new", get(claims::new).post(claims::file))
         .route("/claims/{id}", get(claims::show))
@@ -61,7 +87,11 @@ pub fn router(engine: Engine) -> Router {
         .route("/tasks", get(tasks::list))
         .route("/tasks/{id}", get(tasks::show))
         .route("/tasks/{id}/stop", post(tasks::stop))
+        .route("/tasks/{id}/take-over", post(tasks::take_over))
+        .route("/tasks/{id}/questions", get(together::show).post(together::post).layer(with_files()))
         .route("/account", get(account::show).post(account::profile))
+        .route("/account/away", post(account::away))
+        .route("/account/back", post(account::back))
         .route("/account/password", post(account::password))
         .route("/account/sessions/{id}/end", post(account::end_session))
         .fallback(pages::missing)

@@ -18,11 +18,12 @@ pub const PEOPLE: [(&str, &str, &[Role], &[&str]); 4] = [
 ];
 
 /// Filer, days ago, merchant, amount, currency, category, explanation.
-const CLAIMS: [(usize, i64, &str, &str, &str, &str, &str); 8] = [
+const CLAIMS: [(usize, i64, &str, &str, &str, &str, &str); 9] = [
     (1, 9, "Deutsche Bahn", "129.90", "EUR", "travel", "Frankfurt to Berlin and back, customer workshop"),
     (1, 8, "Café “Zur Post”", "18.40", "EUR", "meals", "Lunch with a candidate"),
     (1, 8, "Café “Zur Post”", "18.40", "EUR", "meals", "Lunch with a candidate"),
     (1, 7, "Hotel Adlon Kempinski", "412.00", "EUR", "lodging", ""),
+    (1, 6, "Hotel Sonne", "96.00", "EUR", "meals", "One night at the fair"),
     (0, 5, "Uber *TRIP 7F2K", "23.15", "EUR", "transport", ""),
     (0, 4, "Saturn Electro", "899.00", "EUR", "equipment", "Monitor for the home office"),
     (0, 3, "東急ハンズ", "5,480", "JPY", "supplies", "展示会の備品"),

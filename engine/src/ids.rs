@@ -51,6 +51,7 @@ ids! {
     TokenId
     TaskId
     SlotId
+    FileId
     ClaimId
     ProcessId
 }

@@ -11,11 +11,13 @@ pub mod clock;
 pub mod demo;
 pub mod duration;
 pub mod fault;
+pub mod file;
 pub mod idempotency;
 pub mod ids;
 pub mod money;
 pub mod person;
 pub mod refusal;
+pub mod seal;
 pub mod slot;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
@@ -32,6 +34,7 @@ pub use refusal::{FieldError, Refusal};
 pub use tx::Tx;
 
 use clock::{Clock, Ids};
+use seal::Keyring;
 use wake::Wakes;
 
 /// The schema, applied on start under a lock.
@@ -44,12 +47,14 @@ pub struct Engine {
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
     pub wakes: Wakes,
+    /// Seals secrets.
+    pub keys: Keyring,
 }
 
 impl Engine {
-    pub fn new(pool: PgPool, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(pool: PgPool, clock: Arc<dyn Clock>, keys: Keyring) -> Self {
         let ids = Ids::new(clock.clone());
-        Self { pool, clock, ids, wakes: Wakes::default() }
+        Self { pool, clock, ids, wakes: Wakes::default(), keys }
     }
 
     /// A connection on which each statement stands for itself. For verbs that are one statement.

@@ -16,6 +16,11 @@ impl FieldError {
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), detail: detail.into() }
     }
+
+    /// The same, pointing from further out.
+    pub(crate) fn under(self, outer: &str) -> Self {
+        Self { pointer: format!("{outer}{}", self.pointer), detail: self.detail }
+    }
 }
 
 /// Why a verb did nothing. `Display` is the sentence.
@@ -45,6 +50,12 @@ pub enum Refusal {
     /// The task is not in a state that allows it.
     #[error("{0}")]
     TaskEnded(String),
+    /// An approval is used up by one execution, a secret by one reading.
+    #[error("{0}")]
+    AlreadyTaken(String),
+    /// Somebody else said that they are on it.
+    #[error("{by} is on it until {}. You can still answer; or wait for them.", time_of(.until))]
+    TakenBySomebody { by: String, until: DateTime<Utc> },
     /// The same Idempotency-Key came with another body.
     #[error("This Idempotency-Key was used for another request. Use a new key for a new request.")]
     IdempotencyMismatch,
@@ -71,6 +82,8 @@ impl Refusal {
             Self::Invalid(_) => "invalid",
             Self::NameInUse(_) => "name_in_use",
             Self::TaskEnded(_) => "task_ended",
+            Self::AlreadyTaken(_) => "already_taken",
+            Self::TakenBySomebody { .. } => "taken",
             Self::IdempotencyMismatch => "idempotency_mismatch",
             Self::Forbidden(_) => "forbidden",
             Self::TooManyTries { .. } => "too_many_requests",
@@ -89,7 +102,9 @@ impl Refusal {
             | Self::Stale { .. }
             | Self::NameInUse(_)
             | Self::TaskEnded(_)
+            | Self::TakenBySomebody { .. }
             | Self::IdempotencyMismatch => 409,
+            Self::AlreadyTaken(_) => 410,
             Self::InvalidAnswer(_) | Self::Invalid(_) => 422,
             Self::TooManyTries { .. } => 429,
             Self::Fault(_) => 500,
@@ -121,6 +136,10 @@ impl From<sqlx::Error> for Refusal {
 
 fn on(at: &DateTime<Utc>) -> String {
     at.format("%-d %B %Y at %H:%M UTC").to_string()
+}
+
+fn time_of(at: &DateTime<Utc>) -> String {
+    at.format("%H:%M UTC").to_string()
 }
 
 fn sentence(errors: &[FieldError]) -> String {

@@ -19,6 +19,7 @@ use crate::{
     demo,
     ids::{ClaimId, PersonId, SlotId, TaskId},
     person,
+    seal::Keyring,
     slot::{self, NewSlot, Slot},
     task,
 };
@@ -69,7 +70,8 @@ impl TestDesk {
     /// Over a database that `sqlx::test` made and migrated. The Auditor says what `script` tells it.
     pub async fn new(pool: PgPool, script: Vec<Reply>) -> Self {
         let clock = TestClock::default();
-        let engine = Engine::new(pool, Arc::new(clock.clone()));
+        let (keys, _) = Keyring::generate();
+        let engine = Engine::new(pool, Arc::new(clock.clone()), keys);
         agent::ensure_built_in(&engine).await.expect("the built-in agents can be added");
         let mut tx = engine.begin().await.expect("the database is there");
         let people = demo::people(&mut tx).await.expect("the people can be added");
@@ -83,7 +85,7 @@ impl TestDesk {
     pub async fn second_instance(&self) -> Engine {
         let options = self.engine.pool.connect_options().as_ref().clone();
         let pool = PgPoolOptions::new().max_connections(10).connect_with(options).await.expect("the database is there");
-        Engine::new(pool, Arc::new(self.clock.clone()))
+        Engine::new(pool, Arc::new(self.clock.clone()), self.engine.keys.clone())
     }
 
     pub fn id(&self, who: Who) -> PersonId {
@@ -181,6 +183,7 @@ impl TestDesk {
 
     /// Does everything that is due and ready at this moment.
     pub async fn settle(&self) {
+        person::away::due(&self.engine).await.expect("absences can begin and end");
         slot::expire::due(&self.engine).await.expect("what is due can expire");
         agent::work::run_until_quiet(&self.engine, &self.models).await.expect("the work can go on");
     }

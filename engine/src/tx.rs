@@ -29,6 +29,31 @@ impl Tx {
         Ok(Self { conn, now: engine.clock.now(), topics: Vec::new(), engine })
     }
 
+    /// From here on one transaction, if it was not one before: for verbs that find out on the way that they need several
+    /// statements. What a single connection wrote before is durable already.
+    pub(crate) async fn transaction(&mut self) -> Result<(), Refusal> {
+        if let Conn::Single(_) = self.conn {
+            self.conn = Conn::Transaction(self.engine.pool.begin().await?);
+        }
+        Ok(())
+    }
+
+    /// A place to go back to within a transaction; nothing on a single connection, where each statement stands alone.
+    pub(crate) async fn savepoint(&mut self) -> Result<(), Refusal> {
+        if let Conn::Transaction(tx) = &mut self.conn {
+            sqlx::query("savepoint before").execute(&mut **tx).await?;
+        }
+        Ok(())
+    }
+
+    /// Undoes what failed since [`Tx::savepoint`], so that the transaction can go on.
+    pub(crate) async fn back_to_savepoint(&mut self) -> Result<(), Refusal> {
+        if let Conn::Transaction(tx) = &mut self.conn {
+            sqlx::query("rollback to savepoint before").execute(&mut **tx).await?;
+        }
+        Ok(())
+    }
+
     /// The moment this unit of work happens at (UTC): one for all its rows.
     pub fn now(&self) -> DateTime<Utc> {
         self.now

@@ -10,7 +10,7 @@ use engine::{
     person::{self, NewPerson, Role},
 };
 
-use crate::{database::Database, serve};
+use crate::{database::Database, keys, serve};
 
 /// A failure as one sentence for whoever typed the command.
 pub type Failure = String;
@@ -32,6 +32,10 @@ pub struct DatabaseAt {
     /// The folder of the private Postgres [default: the user's data folder]
     #[arg(long, env = "LAYBY_DATA", global = true)]
     pub data: Option<PathBuf>,
+    /// The keys that seal secrets, 64 hexadecimal digits each, the newest first; the same for all instances [default: a
+    /// file in the data folder, made on first start]
+    #[arg(long, env = "LAYBY_SECRET_KEYS", global = true, hide_env_values = true)]
+    pub secret_keys: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -49,6 +53,9 @@ enum Command {
     /// Tokens for programs
     #[command(subcommand)]
     Token(TokenCommand),
+    /// The keys that seal secrets
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Check what Layby needs, and say what to do
     Doctor,
 }
@@ -91,6 +98,16 @@ enum PersonCommand {
         #[arg(long)]
         password_stdin: bool,
     },
+    /// Take somebody's access away: sessions and tokens end, and their questions find somebody else
+    Disable { email: String },
+}
+
+#[derive(Subcommand)]
+enum KeyCommand {
+    /// Put a new key in front; the old ones still open what they sealed
+    Rotate,
+    /// Seal everything with the newest key; after that the old ones can go
+    Reseal,
 }
 
 #[derive(Subcommand)]
@@ -162,6 +179,23 @@ async fn run(cli: Cli) -> Result<(), Failure> {
             })
             .await
         }
+        Command::Person(PersonCommand::Disable { email }) => {
+            with_engine(&cli.at, async |engine| {
+                let mut tx = engine.begin().await?;
+                person::disable(&mut tx, "system", &email).await?;
+                tx.commit().await?;
+                Ok(format!("{email} can no longer sign in."))
+            })
+            .await
+        }
+        Command::Key(KeyCommand::Rotate) => {
+            println!("{}", keys::rotate(&cli.at)?);
+            Ok(())
+        }
+        Command::Key(KeyCommand::Reseal) => {
+            let at = cli.at.clone();
+            with_engine(&cli.at, async |engine| keys::reseal(&at, engine).await).await
+        }
         Command::Agent(AgentCommand::Add { name, outside: _, sponsor, purpose }) => {
             with_engine(&cli.at, async |engine| {
                 let mut tx = engine.begin().await?;
@@ -204,8 +238,11 @@ async fn with_engine(
     verb: impl AsyncFnOnce(&engine::Engine) -> Result<String, Refusal>,
 ) -> Result<(), Failure> {
     let database = Database::open(at, 2).await?;
-    let result = match database.engine().await {
-        Ok(engine) => verb(&engine).await.map_err(|refusal| sentences(&refusal)),
+    let result = match keys::ring_if_any(at) {
+        Ok(keys) => match database.engine(keys).await {
+            Ok(engine) => verb(&engine).await.map_err(|refusal| sentences(&refusal)),
+            Err(failure) => Err(failure),
+        },
         Err(failure) => Err(failure),
     };
     database.close().await;

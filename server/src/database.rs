@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
-use engine::{Engine, agent, clock::DatabaseClock};
+use engine::{Engine, agent, clock::DatabaseClock, seal::Keyring};
 use sqlx::{
     Connection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -10,6 +10,7 @@ use sqlx::{
 
 use crate::{
     cli::{DatabaseAt, Failure, sentences},
+    keys,
     postgres::Private,
 };
 
@@ -48,7 +49,7 @@ impl Database {
     }
 
     /// The engine over a migrated schema; several instances that start at once migrate one after the other.
-    pub async fn engine(&self) -> Result<Engine, Failure> {
+    pub async fn engine(&self, keys: Keyring) -> Result<Engine, Failure> {
         engine::MIGRATIONS.run(&self.pool).await.map_err(|error| {
             format!("The database's schema could not be brought up to date: {error}. Nothing was started.")
         })?;
@@ -64,7 +65,7 @@ impl Database {
                 let _ = measured.measure(&pool).await;
             }
         });
-        let engine = Engine::new(self.pool.clone(), clock);
+        let engine = Engine::new(self.pool.clone(), clock, keys);
         agent::ensure_built_in(&engine).await.map_err(|refusal| sentences(&refusal))?;
         Ok(engine)
     }
@@ -121,7 +122,15 @@ async fn connect(options: PgConnectOptions, connections: u32, private: bool) -> 
 pub async fn doctor(at: &DatabaseAt) -> Result<(), Failure> {
     let database = Database::open(at, 2).await?;
     println!("✓ Postgres answers and is 15 or newer");
-    let engine = database.engine().await;
+    let keys = keys::ring_if_any(at);
+    match &keys {
+        Ok(_) => println!("✓ The key that seals secrets can be read"),
+        Err(failure) => println!("✗ {failure}"),
+    }
+    let engine = match keys {
+        Ok(keys) => database.engine(keys).await,
+        Err(failure) => Err(failure),
+    };
     match &engine {
         Ok(_) => println!("✓ The schema is up to date"),
         Err(failure) => println!("✗ {failure}"),

@@ -3,5 +3,6 @@
 pub mod cli;
 pub mod database;
 pub mod http;
+mod keys;
 pub mod postgres;
 pub mod serve;

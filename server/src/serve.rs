@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::serve::ListenerExt;
 use engine::{
     agent::{self, model::Models},
-    demo, person, slot,
+    demo, person,
+    seal::Keyring,
+    slot,
 };
 use tokio::{net::TcpListener, signal::unix, sync::watch};
 
@@ -13,7 +15,7 @@ use crate::{
     cli::{DatabaseAt, Failure, ServeArgs, sentences},
     database::Database,
     http::{self, HttpConfig},
-    postgres,
+    keys, postgres,
 };
 
 /// How long requests that are under way may take after a signal.
@@ -40,13 +42,22 @@ pub async fn serve(at: DatabaseAt, args: ServeArgs) -> Result<(), Failure> {
     };
     let mut database = Database::open(&at, args.connections).await?;
     database.adopt();
-    let served = run(&database, &args, models, listener).await;
+    let served = match keys::ring(&at) {
+        Ok(keys) => run(&database, keys, &args, models, listener).await,
+        Err(failure) => Err(failure),
+    };
     database.close().await;
     served
 }
 
-async fn run(database: &Database, args: &ServeArgs, models: Models, listener: TcpListener) -> Result<(), Failure> {
-    let engine = database.engine().await?;
+async fn run(
+    database: &Database,
+    keys: Keyring,
+    args: &ServeArgs,
+    models: Models,
+    listener: TcpListener,
+) -> Result<(), Failure> {
+    let engine = database.engine(keys).await?;
     if args.demo {
         demo::seed(&engine).await.map_err(|refusal| sentences(&refusal))?;
     }

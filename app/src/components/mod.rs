@@ -1,13 +1,17 @@
 //! Pieces that pages are made of.
 
+mod action;
 mod answer_form;
+mod field;
 mod question;
+mod typed;
 
-pub(crate) use answer_form::AnswerForm;
-pub(crate) use question::{Question, Typed};
+pub(crate) use answer_form::{AnswerForm, has_file, inputs};
+pub(crate) use question::{Place, Question, prefix};
+pub(crate) use typed::Typed;
 
 use chrono::{DateTime, Utc};
-use engine::{FieldError, duration};
+use engine::{FieldError, duration, file::File};
 use leptos::prelude::*;
 
 /// Text as it may stand in an element or a quoted attribute.
@@ -36,11 +40,14 @@ pub(crate) fn TextArea(
     #[prop(default = false)] required: bool,
     #[prop(default = String::new())] described_by: String,
     #[prop(default = false)] wrong: bool,
+    #[prop(default = None)] min: Option<u64>,
+    #[prop(default = None)] max: Option<u64>,
 ) -> impl IntoView {
     // A browser drops the first line feed in a text area, so one of our own goes before it.
     let inner = format!("\n{}", escape(&value));
     view! {
-        <textarea name=name id=id rows=rows.to_string() required=required aria-invalid=wrong.then_some("true")
+        <textarea name=name id=id rows=rows.to_string() required=required minlength=min.map(|min| min.to_string())
+            maxlength=max.map(|max| max.to_string()) aria-invalid=wrong.then_some("true")
             aria-describedby=(!described_by.is_empty()).then_some(described_by) inner_html=inner></textarea>
     }
 }
@@ -60,6 +67,36 @@ pub(crate) fn Wrong(id: String, sentence: Option<String>) -> impl IntoView {
 /// The sentence for the field at `pointer`.
 pub(crate) fn error_at(errors: &[FieldError], pointer: &str) -> Option<String> {
     errors.iter().find(|error| error.pointer == pointer).map(|error| error.detail.clone())
+}
+
+/// The sentence for the field at `pointer`, or for a part of it.
+pub(crate) fn error_under(errors: &[FieldError], pointer: &str) -> Option<String> {
+    error_at(errors, pointer).or_else(|| {
+        let inner = format!("{pointer}/");
+        errors.iter().find(|error| error.pointer.starts_with(&inner)).map(|error| error.detail.clone())
+    })
+}
+
+/// Files: pictures as pictures, the rest to download.
+pub(crate) fn attached(files: &[File]) -> Option<AnyView> {
+    let each = files.iter().map(|file| {
+        let href = format!("/files/{}", file.id);
+        let size = match file.size {
+            0..1_000 => format!("{} bytes", file.size),
+            1_000..1_000_000 => format!("{} kB", file.size / 1_000),
+            _ => format!("{:.1} MB", f64::from(file.size) / 1e6),
+        };
+        let picture = (file.is_picture() && !file.from_asker).then(|| {
+            view! { <img src=href.clone() alt=file.name.clone() loading="lazy"/> }
+        });
+        view! {
+            <li>
+                {picture}
+                <a href=format!("{href}?download") data-turbo="false">{file.name.clone()}</a> " " <small>{size}</small>
+            </li>
+        }
+    });
+    (!files.is_empty()).then(|| view! { <ul class="files" aria-label="Files">{each.collect_view()}</ul> }.into_any())
 }
 
 /// "3 hours ago", with the full time in the reader's zone on hover.

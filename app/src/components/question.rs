@@ -2,28 +2,30 @@
 
 use chrono::{DateTime, Utc};
 use engine::{
-    FieldError,
     actor::PersonActor,
     duration,
-    slot::{Slot, Standing, Status},
+    file::File,
+    ids::SlotId,
+    slot::{Kind, Slot, Standing, Status, form},
 };
 use leptos::prelude::*;
+use serde_json::Value;
 
-use super::{AnswerForm, ago, markdown, until};
+use super::{
+    AnswerForm, Typed,
+    action::{action, votes},
+    ago, attached, inputs, markdown, until,
+};
 
-/// What somebody typed into a form that was refused.
-#[derive(Clone, Default)]
-pub(crate) struct Typed {
-    pub fields: Vec<(String, String)>,
-    pub errors: Vec<FieldError>,
-}
-
-impl Typed {
-    /// The words themselves, to be shown where there is no form any more.
-    fn words(&self) -> String {
-        let words = self.fields.iter().filter(|(name, text)| name.starts_with("answer") && !text.is_empty());
-        words.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
-    }
+/// How a question stands on its page.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Place {
+    /// On the page of a claim or a task; hand over and decline are a click away.
+    Within,
+    /// On its own page.
+    Alone,
+    /// One of several in one form, with the prefix of its fields.
+    Together,
 }
 
 /// A question with everything its reader may do about it. `back` is the own page that shows it.
@@ -34,57 +36,115 @@ pub(crate) fn Question(
     now: DateTime<Utc>,
     back: String,
     typed: Typed,
+    files: Vec<(SlotId, File)>,
+    place: Place,
 ) -> impl IntoView {
     let slot = asked;
-    let zone = person.time_zone().to_owned();
+    let files: Vec<File> = files.into_iter().filter(|(id, _)| *id == slot.id).map(|(_, file)| file).collect();
+    let (attachments, handed_in): (Vec<File>, Vec<File>) = files.into_iter().partition(|file| file.from_asker);
     let context =
         (!slot.context.is_empty()).then(|| view! { <div class="context" inner_html=markdown(&slot.context)></div> });
     let pending = slot.status == Status::Waiting;
-    let due = slot.due_at.map(|at| view! { " · due " {until(at, now, &zone)} });
-    let expires = slot.expires_at.filter(|_| pending).map(|at| view! { " · expires " {until(at, now, &zone)} });
-    let overdue = slot.is_overdue(now).then(|| view! { <strong class="badge late">"Overdue"</strong> });
-    let urgent = (slot.priority > engine::slot::Priority::Normal)
-        .then(|| view! { <strong class="badge">{slot.priority.as_str()}</strong> });
-    let words = typed.words();
+    let standing = slot.standing(&person);
+    let words = typed.words(slot.secret);
     let kept = (!words.is_empty()).then(|| {
         view! { <div class="typed" data-test="typed"><p>"What you had typed:"</p><blockquote>{words}</blockquote></div> }
     });
-    let below = match (pending, slot.standing(&person)) {
-        (true, Standing::Asked) => {
-            view! { <AnswerForm asked=slot.clone() back=back typed=typed.fields errors=typed.errors/> }.into_any()
-        }
-        (true, Standing::OnBehalf) => {
-            let whom = format!("You answer on behalf of {}; it is recorded as yours.", slot.asked_words());
+    let form = |typed: Typed| match place {
+        Place::Together => {
+            let prefix = prefix(slot.id);
+            let revision = format!("{prefix}revision");
             view! {
-                <p class="faint">{whom}</p>
-                <AnswerForm asked=slot.clone() back=back typed=typed.fields errors=typed.errors/>
+                <input type="hidden" name=revision value=slot.revision.to_string()/>
+                {inputs(&slot, form::shape(&slot), &typed, &prefix, false)}
             }
             .into_any()
         }
-        (true, Standing::MayOnlySee(sentence)) => view! { <p class="notice">{sentence}</p> {kept} }.into_any(),
-        (true, Standing::Hidden) => ().into_any(),
-        (false, _) => view! { {ended(&slot)} {kept} }.into_any(),
+        _ => view! { <AnswerForm asked=slot.clone() back=back.clone() typed=typed/> }.into_any(),
     };
+    let below = match (pending, &standing) {
+        (true, Standing::Asked) => form(typed),
+        (true, Standing::OnBehalf) => {
+            let whom = format!("You answer on behalf of {}; it is recorded as yours.", slot.asked_words());
+            view! { <p class="faint">{whom}</p> {form(typed)} }.into_any()
+        }
+        (true, Standing::MayOnlySee(sentence)) => view! { <p class="notice">{sentence.clone()}</p> {kept} }.into_any(),
+        (true, Standing::Hidden) => ().into_any(),
+        (false, _) => view! { {ended(&slot, &handed_in)} {kept} }.into_any(),
+    };
+    let more = (place == Place::Within && pending && slot.may_be_handed_over_by(&person)).then(|| {
+        view! { <p class="more"><a href=format!("/slots/{}", slot.id)>"Hand over, decline, or say that you are on it"</a></p> }
+    });
     view! {
         <section class="question" class:pending=pending data-test=pending.then_some("pending")>
-            <p class="faint">
-                {slot.agent.clone()} " asked " {slot.asked_words().to_owned()} " " {ago(slot.opened_at, now, &zone)} {due} {expires}
-                " " {overdue} {urgent}
-            </p>
+            {heading(&slot, &person, now)}
             <p class="message">{slot.message.clone()}</p>
+            {slot.alarm.clone().filter(|_| pending).map(|alarm| view! { <p class="notice" data-test="alarm">{alarm}</p> })}
+            {on_it(&slot, &person, now)}
             {context}
+            {attached(&attachments)}
+            {action(&slot)}
+            {votes(&slot)}
             {below}
+            {more}
         </section>
     }
 }
 
+/// What the fields of one of several questions begin with.
+pub(crate) fn prefix(slot: SlotId) -> String {
+    format!("{slot}:")
+}
+
+/// Who asked whom, when, and until when.
+fn heading(slot: &Slot, person: &PersonActor, now: DateTime<Utc>) -> AnyView {
+    let zone = person.time_zone().to_owned();
+    let pending = slot.status == Status::Waiting;
+    let due = slot.due_at.filter(|_| pending).map(|at| view! { " · due " {until(at, now, &zone)} });
+    let expires = slot.expires_at.filter(|_| pending).map(|at| view! { " · expires " {until(at, now, &zone)} });
+    let overdue = slot.is_overdue(now).then(|| view! { <strong class="badge late">"Overdue"</strong> });
+    let urgent = (slot.priority > engine::slot::Priority::Normal)
+        .then(|| view! { <strong class="badge">{slot.priority.as_str()}</strong> });
+    let verb = match slot.kind {
+        Kind::Approval => " proposed to ",
+        Kind::ClientTool => " needs an output from ",
+        Kind::Human => " handed over to ",
+        _ => " asked ",
+    };
+    view! {
+        <p class="faint">
+            {slot.agent.clone()} {verb} {slot.asked_words().to_owned()} " " {ago(slot.opened_at, now, &zone)} {due} {expires}
+            " " {overdue} {urgent}
+        </p>
+    }
+    .into_any()
+}
+
+fn on_it(slot: &Slot, person: &PersonActor, now: DateTime<Utc>) -> Option<AnyView> {
+    let taken = slot.taken_at(now)?;
+    let who = if taken.id == person.id() { "You are on it".to_owned() } else { format!("{} is on it", taken.name) };
+    let until = until(taken.until, now, person.time_zone());
+    Some(view! { <p class="notice" data-test="on-it">{who} "; free again " {until} "."</p> }.into_any())
+}
+
 /// How a slot ended, in a sentence, with the answer.
-fn ended(slot: &Slot) -> AnyView {
+fn ended(slot: &Slot, files: &[File]) -> AnyView {
     let after = slot.closed_at.map(|at| duration::words(at - slot.opened_at)).unwrap_or_default();
     let by = slot.answered_by.clone().unwrap_or_default();
+    let decision = |name: &str| slot.answer.as_ref().and_then(|answer| answer.get("decision")?.as_str()) == Some(name);
+    let verb = match slot.kind {
+        Kind::Approval if decision("reject") => "rejected it",
+        Kind::Approval if slot.edited.is_some() => "approved it with a change",
+        Kind::Approval => "approved it",
+        Kind::Human if slot.answer.as_ref().is_some_and(|answer| answer.get("result").is_some()) => {
+            "handed in the result"
+        }
+        Kind::Human => "gave the work back",
+        _ => "answered",
+    };
     let sentence = match (slot.status, &slot.on_behalf_of) {
-        (Status::Answered, Some(whom)) => format!("{by} answered on behalf of {whom} after {after}."),
-        (Status::Answered, None) => format!("{by} answered after {after}."),
+        (Status::Answered, Some(whom)) => format!("{by} {verb} on behalf of {whom} after {after}."),
+        (Status::Answered, None) => format!("{by} {verb} after {after}."),
         (Status::Expired, _) if slot.answer.is_some() => {
             format!("Nobody answered within {after}; the default was used.")
         }
@@ -92,25 +152,53 @@ fn ended(slot: &Slot) -> AnyView {
         (Status::Cancelled, _) => format!("Withdrawn after {after}: {}", slot.reason.clone().unwrap_or_default()),
         (Status::Waiting, _) => String::new(),
     };
-    let answer = slot.answer.as_ref().map(|value| view! { <blockquote class="said">{shown(slot, value)}</blockquote> });
-    view! { <p class="outcome">{sentence}</p> {answer} }.into_any()
+    let secret = (slot.secret && slot.status == Status::Answered).then_some(match slot.used_at {
+        Some(_) => "The secret was handed to the agent, once, and wiped.",
+        None => "The secret is sealed until the agent takes it.",
+    });
+    let secret = secret.map(|words| view! { <p class="faint">{words}</p> });
+    let answer = slot.answer.as_ref().and_then(|value| shown(slot, value));
+    let answer = answer.map(|words| view! { <blockquote class="said">{words}</blockquote> });
+    let note = slot.note.clone().map(|note| view! { <p class="faint">"Note: " {note}</p> });
+    view! { <p class="outcome">{sentence}</p> {secret} {answer} {attached(files)} {note} }.into_any()
 }
 
-/// An answer as its reader would say it: an option by its label, words as words, the rest as JSON.
-fn shown(slot: &Slot, value: &serde_json::Value) -> String {
+/// An answer as its reader would say it: an option by its label, words as words, files by themselves, the rest as JSON.
+fn shown(slot: &Slot, value: &Value) -> Option<String> {
     if let Some(option) = slot.options.iter().find(|option| option.value == *value) {
-        return option.label.clone();
+        return Some(option.label.clone());
     }
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Bool(true) => "Yes".to_owned(),
-        serde_json::Value::Bool(false) => "No".to_owned(),
-        serde_json::Value::Object(fields) => {
-            let line = |(name, value): (&String, &serde_json::Value)| {
-                format!("{name}: {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-            };
-            fields.iter().map(line).collect::<Vec<_>>().join("\n")
+    match slot.kind {
+        Kind::Approval => return Some(value.get("reason")?.as_str()?.to_owned()),
+        Kind::Human => {
+            let words = value.get("result").or(value.get("messages"))?;
+            return Some(match words {
+                Value::Array(messages) => messages.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n\n"),
+                Value::String(text) => text.clone(),
+                other => {
+                    other.get("summary").and_then(Value::as_str).map_or_else(|| format!("{other:#}"), str::to_owned)
+                }
+            });
+        }
+        _ => {}
+    }
+    let files: Vec<String> =
+        form::files(slot, value).into_iter().filter_map(|file| file.id.map(|id| id.to_string())).collect();
+    let plain = |value: &Value| match value {
+        Value::String(text) if files.contains(text) => "(the file below)".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "Yes".to_owned(),
+        Value::Bool(false) => "No".to_owned(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
-    }
+    };
+    Some(match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name}: {}", plain(value))).collect::<Vec<_>>().join("\n")
+        }
+        other => plain(other),
+    })
+    .filter(|words| words != "(the file below)")
 }

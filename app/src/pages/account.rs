@@ -4,7 +4,13 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
-use engine::{Refusal, person};
+use engine::{
+    FieldError, Refusal,
+    person::{
+        self, Party,
+        away::{Away, AwayForm},
+    },
+};
 use http::StatusCode;
 use leptos::prelude::*;
 
@@ -56,6 +62,25 @@ pub(crate) async fn password(cx: Cx, Fields(fields): Fields) -> Response {
     }
 }
 
+pub(crate) async fn away(cx: Cx, Fields(fields): Fields) -> Response {
+    let form =
+        AwayForm { from: field(&fields, "from"), until: field(&fields, "until"), cover: field(&fields, "cover") };
+    match person::away::go_away(&cx.engine, cx.person(), &form).await {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => {
+            let (name, zone) = (cx.person().name().to_owned(), cx.person().time_zone().to_owned());
+            shown_with(&cx, name, zone, Some(form), Some(refusal)).await
+        }
+    }
+}
+
+pub(crate) async fn back(cx: Cx) -> Response {
+    match person::away::come_back(&cx.engine, cx.person()).await {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => refused(&cx, &refusal),
+    }
+}
+
 pub(crate) async fn end_session(cx: Cx, Path(id): Path<String>) -> Response {
     let ended = match id.parse() {
         Ok(id) => person::end_sign_in(&cx.engine, cx.person(), id).await,
@@ -68,8 +93,18 @@ pub(crate) async fn end_session(cx: Cx, Path(id): Path<String>) -> Response {
 }
 
 async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> Response {
-    let sessions = match person::sign_ins(&cx.engine, cx.person()).await {
-        Ok(sessions) => sessions,
+    shown_with(cx, name, zone, None, wrong).await
+}
+
+async fn shown_with(cx: &Cx, name: String, zone: String, typed: Option<AwayForm>, wrong: Option<Refusal>) -> Response {
+    let read = async {
+        let sessions = person::sign_ins(&cx.engine, cx.person()).await?;
+        let away = person::away::away(&cx.engine, cx.person().id()).await?;
+        let people = person::parties(&cx.engine).await?;
+        Ok::<_, Refusal>((sessions, away, people))
+    };
+    let (sessions, away, people) = match read.await {
+        Ok(read) => read,
         Err(refusal) => return refused(cx, &refusal),
     };
     if let Some(refusal) = &wrong {
@@ -138,6 +173,7 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
                 <p class="faint">"Your other sessions end when you change it."</p>
                 <button>"Change the password"</button>
             </form>
+            {away_form(cx, away, people, typed, &errors)}
             <section class="card">
                 <h2>"Where you are signed in"</h2>
                 <ul class="plain sessions">{sessions}</ul>
@@ -145,6 +181,75 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
         }
         .into_any()
     })
+}
+
+/// Away with a cover, or how to be.
+fn away_form(
+    cx: &Cx,
+    away: Option<Away>,
+    people: Vec<Party>,
+    typed: Option<AwayForm>,
+    errors: &[FieldError],
+) -> AnyView {
+    let zone = cx.zone();
+    if let (Some(away), None) = (&away, &typed) {
+        let day = |at: chrono::DateTime<chrono::Utc>| at.with_timezone(&zone).format("%-d %B %Y").to_string();
+        let until = away.until.map(|at| format!(" until {}", day(at - chrono::Duration::seconds(1))));
+        let verb = if away.now { "You are away since" } else { "You will be away from" };
+        let words = format!(
+            "{verb} {}{}. {} answers for you meanwhile.",
+            day(away.from),
+            until.unwrap_or_default(),
+            away.cover_name
+        );
+        return view! {
+            <form method="post" action="/account/back" class="card" data-test="away">
+                <h2>"Away"</h2>
+                <p>{words}</p>
+                <button class="option">{if away.now { "I am back" } else { "I stay here" }}</button>
+            </form>
+        }
+        .into_any();
+    }
+    let typed = typed.unwrap_or_default();
+    let options = people
+        .into_iter()
+        .filter(|party| party.is_person && party.name != cx.person().email())
+        .map(|party| {
+            let selected = party.name == typed.cover;
+            view! { <option value=party.name selected=selected>{party.words}</option> }
+        })
+        .collect_view();
+    let date = |name: &'static str, label: &'static str, value: String, required: bool| {
+        let error = error_at(errors, &format!("/{name}"));
+        view! {
+            <div class="field">
+                <label for=name>{label}</label>
+                <input type="date" id=name name=name value=value required=required
+                    aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
+                <Wrong id=format!("{name}-wrong") sentence=error/>
+            </div>
+        }
+    };
+    let wrong = error_at(errors, "/cover");
+    view! {
+        <form method="post" action="/account/away" class="card">
+            <h2>"Away"</h2>
+            <p class="faint">"What you are asked meanwhile, your cover can answer on your behalf."</p>
+            <div class="row">
+                {date("from", "First day", typed.from, true)}
+                {date("until", "Last day (may stay empty)", typed.until, false)}
+            </div>
+            <div class="field">
+                <label for="cover">"Who answers for you"</label>
+                <select id="cover" name="cover" required=true aria-invalid=wrong.is_some().then_some("true")
+                    aria-describedby="cover-wrong"><option value="">"Choose …"</option>{options}</select>
+                <Wrong id="cover-wrong".to_owned() sentence=wrong/>
+            </div>
+            <button>"Go away"</button>
+        </form>
+    }
+    .into_any()
 }
 
 /// What a person calls the program of a User-Agent header: "Firefox on Android". A hint, no more: anybody can write any.

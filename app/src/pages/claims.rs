@@ -7,6 +7,7 @@ use axum::{
 use engine::{
     FieldError, Refusal,
     claim::{self, CATEGORIES, CURRENCIES, Claim, ClaimForm, Review, ReviewState},
+    file,
     ids::ClaimId,
     slot, task,
 };
@@ -172,6 +173,7 @@ async fn read(cx: &Cx, id: &str) -> Result<Response, Refusal> {
     let id: ClaimId = id.parse().map_err(|_| Refusal::NotFound)?;
     let claim = claim::get(&cx.engine, cx.person(), id).await?;
     let questions = slot::list::of_claim(&cx.engine, id).await?;
+    let files = file::of_slots(&cx.engine, &questions.iter().map(|slot| slot.id).collect::<Vec<_>>()).await?;
     let lines = match &claim.review {
         Some(review) => task::record(&cx.engine, review.task_id).await?,
         None => Vec::new(),
@@ -186,7 +188,7 @@ async fn read(cx: &Cx, id: &str) -> Result<Response, Refusal> {
         view! {
             <p class="crumbs"><a href="/claims">"Claims"</a></p>
             <h1>{claim.merchant.clone()} " " <span class="amount">{claim.amount.to_string()}</span></h1>
-            {slots::pending(&questions, cx, &format!("/claims/{id}"))}
+            {slots::pending(&questions, &files, cx, &format!("/claims/{id}"))}
             {review}
             <dl class="facts card">
                 <dt>"Filed by"</dt><dd>{claim.filer.clone()} " " {ago(claim.created_at, cx.now, cx.person().time_zone())}</dd>
@@ -194,7 +196,7 @@ async fn read(cx: &Cx, id: &str) -> Result<Response, Refusal> {
                 <dt>"Category"</dt><dd>{claim.category.clone()}</dd>
                 <dt>"What it was for"</dt><dd class="words">{explanation}</dd>
             </dl>
-            {slots::history(&questions, cx)}
+            {slots::history(&questions, &files, cx)}
             <h2>"What happened"</h2>
             {slots::timeline(lines, cx)}
         }

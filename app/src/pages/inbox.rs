@@ -4,7 +4,7 @@ use axum::response::Response;
 use engine::{
     Refusal, duration,
     slot::{
-        self, InboxLine, Priority,
+        self, InboxLine, Kind, Priority,
         inbox::{COUNTED, SHOWN},
     },
 };
@@ -71,11 +71,21 @@ fn inbox_line(line: InboxLine, now: chrono::DateTime<chrono::Utc>) -> impl IntoV
         Priority::High => Some(view! { <b class="badge late">"High"</b> }),
         _ => None,
     };
+    let kind = match line.kind {
+        Kind::Question => None,
+        Kind::Approval => Some("Decision"),
+        Kind::SignIn => Some("Sign-in"),
+        Kind::ClientTool => Some("Output"),
+        Kind::Human => Some("Takeover"),
+    };
+    let kind = kind.map(|words| view! { <b class="badge">{words}</b> });
+    let alarm = line.alarm.then(|| view! { <b class="badge late">"Nobody else can"</b> });
+    let taken = line.taken_by.map(|name| format!(" · {name} is on it"));
     let whom = line.for_name.map(|name| format!(" · for {name}"));
     let waited = duration::words(now - line.opened_at);
     let message: String = line.message.chars().take(180).collect();
     view! {
         <li data-test="inbox-line"><a href=href>{message}</a>
-            <small>{overdue}{priority}{line.agent}{whom}" · waits "{waited}</small></li>
+            <small>{overdue}{priority}{kind}{alarm}{line.agent}{whom}" · waits "{waited}{taken}</small></li>
     }
 }

@@ -2,10 +2,13 @@
 
 pub(crate) mod account;
 pub(crate) mod claims;
+pub(crate) mod files;
 pub(crate) mod inbox;
+pub(crate) mod sent;
 pub(crate) mod sign_in;
 pub(crate) mod slot;
 pub(crate) mod tasks;
+pub(crate) mod together;
 
 use axum::{
     extract::{Form, FromRequest, Request},

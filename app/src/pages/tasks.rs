@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use engine::{
-    Refusal, duration,
+    Refusal, duration, file,
     ids::TaskId,
     slot,
     task::{self, Status, Task, TaskFilter},
@@ -98,6 +98,23 @@ async fn stopped(cx: &Cx, id: &str, reason: &str) -> Result<(), Refusal> {
     tx.commit().await
 }
 
+pub(crate) async fn take_over(cx: Cx, Path(id): Path<String>) -> Response {
+    let taken = async {
+        let id: TaskId = id.parse().map_err(|_| Refusal::NotFound)?;
+        let mut tx = cx.engine.begin().await?;
+        task::take_over(&mut tx, cx.person(), id).await?;
+        tx.commit().await
+    };
+    match taken.await {
+        Ok(()) => Redirect::to(&format!("/tasks/{id}")).into_response(),
+        Err(refusal) => {
+            log(&refusal);
+            let again = shown(&cx, &id, status(&refusal), Some(&refusal), String::new()).await;
+            again.unwrap_or_else(|refusal| refused(&cx, &refusal))
+        }
+    }
+}
+
 async fn shown(
     cx: &Cx,
     id: &str,
@@ -108,6 +125,7 @@ async fn shown(
     let id: TaskId = id.parse().map_err(|_| Refusal::NotFound)?;
     let task = task::get(&cx.engine, cx.person(), id).await?;
     let questions = slot::list::of_task(&cx.engine, id).await?;
+    let files = file::of_slots(&cx.engine, &questions.iter().map(|slot| slot.id).collect::<Vec<_>>()).await?;
     let lines = task::record(&cx.engine, id).await?;
     let live = format!("task:{id}");
     let sentence = wrong.map(ToString::to_string);
@@ -115,6 +133,16 @@ async fn shown(
     let title: String = task.title.chars().take(80).collect();
     Ok(page(cx, status, Frame { title: &title, live: &live }, || {
         let may_stop = task.may_be_stopped_by(cx.person());
+        let taken =
+            questions.iter().any(|slot| slot.status == slot::Status::Waiting && slot.call_id.starts_with("takeover:"));
+        let take_over = (task.inside && task.status.is_open() && cx.person().sees_all() && !taken).then(|| {
+            view! {
+                <form method="post" action=format!("/tasks/{id}/take-over") class="card">
+                    <p>"Take this work into your own hands: finish it yourself, or write to the agent and give it back."</p>
+                    <button class="option">"Take it over"</button>
+                </form>
+            }
+        });
         let open = error.is_some();
         let kept = (!may_stop && !reason.is_empty()).then(|| {
             view! { <div class="typed" data-test="typed"><p>"What you had typed:"</p><blockquote>{reason.clone()}</blockquote></div> }
@@ -138,10 +166,11 @@ async fn shown(
             <h1>{task.title.clone()}</h1>
             {sentence.map(|sentence| view! { <Alert sentence=sentence/> })}
             {kept}
-            {slots::pending(&questions, cx, &format!("/tasks/{id}"))}
+            {slots::pending(&questions, &files, cx, &format!("/tasks/{id}"))}
             {receipt(&task, cx)}
+            {take_over}
             {stop}
-            {slots::history(&questions, cx)}
+            {slots::history(&questions, &files, cx)}
             <h2>"The record"</h2>
             {slots::timeline(lines, cx)}
         }

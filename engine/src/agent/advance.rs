@@ -1,20 +1,24 @@
 //! One task's loop: call the model, run what it asks for, repeat, with everything appended, until it parks or ends. It
 //! starts from the log alone, so any instance can take the next step of any work.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Value, json};
+use sqlx::types::Json;
 
 use super::{
+    ask,
+    client_tool::ClientTool,
     conversation::{self, LoggedCall, Turn, TurnKind},
     lease::{Lease, Lost},
     model::{Models, Reply, Request},
-    tools::{self, ASK_PERSON, AskPerson, HAND_BACK, HandBack, READ_CLAIM},
+    permit::Rule,
+    propose,
+    tools::{self, ASK_PERSON, CATEGORISE, HAND_BACK, HAND_OVER, HandBack, READ_CLAIM},
 };
 use crate::{
     Engine, Refusal, fault,
     ids::{AgentId, ClaimId, PersonId},
-    slot::{self, Asker, Choice, NewSlot, OnExpiry, open::LoopAsks},
     task::{self, Status, stop::Ending},
 };
 
@@ -24,28 +28,31 @@ const LONGEST_CALL: Duration = Duration::from_secs(120);
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(4)];
 
 /// What the loop needs to know of the task and its agent.
-struct Work {
-    agent_id: AgentId,
-    agent: String,
-    prompt: String,
-    model: String,
-    remembers: bool,
-    may_choose: bool,
-    when_stuck: bool,
-    about: String,
-    most: i32,
-    stuck_after: i32,
-    max_turns: i32,
-    for_id: Option<PersonId>,
-    claim_id: Option<ClaimId>,
-    questions: i32,
-    cost_micros: i64,
-    budget_micros: Option<i64>,
+pub(super) struct Work {
+    pub agent_id: AgentId,
+    pub agent: String,
+    pub prompt: String,
+    pub model: String,
+    pub remembers: bool,
+    pub may_choose: bool,
+    pub when_stuck: bool,
+    pub about: String,
+    pub most: i32,
+    pub stuck_after: i32,
+    pub max_turns: i32,
+    pub for_id: Option<PersonId>,
+    pub claim_id: Option<ClaimId>,
+    pub questions: i32,
+    pub cost_micros: i64,
+    pub budget_micros: Option<i64>,
     /// How long its process waits for a person; None when it is part of none.
-    within_seconds: Option<i64>,
+    pub within_seconds: Option<i64>,
+    pub client_tools: Json<Vec<ClientTool>>,
+    /// What it may do by itself; a tool that is not named is only proposed.
+    pub permits: Json<HashMap<String, Rule>>,
 }
 
-enum Next {
+pub(super) enum Next {
     GoOn,
     /// Parked or ended: there is nothing more to do now.
     Rest,
@@ -68,7 +75,10 @@ async fn read(engine: &Engine, lease: Lease) -> Result<Option<Work>, Refusal> {
         r#"select a.id as "agent_id: AgentId", a.name as agent, a.prompt, a.model,
                   (a.memory = 'persistent') as "remembers!", a.may_choose, a.when_stuck, a.about, a.most, a.stuck_after,
                   a.max_turns, t.for_id as "for_id: PersonId", t.claim_id as "claim_id: ClaimId", t.questions,
-                  t.cost_micros, t.budget_micros, p.within_seconds as "within_seconds?"
+                  t.cost_micros, t.budget_micros, p.within_seconds as "within_seconds?",
+                  a.client_tools as "client_tools: Json<Vec<ClientTool>>",
+                  coalesce((select jsonb_object_agg(tool, rule) from permit where agent_id = a.id), '{}')
+                      as "permits!: Json<HashMap<String, Rule>>"
            from task t join agent a on a.id = t.agent_id left join process p on p.task_id = t.id
            where t.id = $1 and t.epoch = $2 and t.status = 'working'"#,
         lease.task.0,
@@ -89,7 +99,7 @@ async fn step(engine: &Engine, models: &Models, lease: Lease, work: &Work, turns
     }
     let failures = failures(turns);
     if failures >= work.stuck_after {
-        return stuck(engine, lease, work, turns).await;
+        return ask::stuck(engine, lease, work, turns).await;
     }
     if turns.last().is_some_and(|turn| turn.kind == TurnKind::Reply) {
         // Words where work must be handed back: say so before the next turn.
@@ -132,7 +142,7 @@ async fn ask_model(models: &Models, lease: Lease, work: &Work, turns: &[Turn], s
         "" => work.prompt.clone(),
         about => format!("{}\n\nThese decisions are a person's; ask before you decide one: {about}", work.prompt),
     };
-    let tools = tools::offered(work.may_choose, work.claim_id.is_some());
+    let tools = tools::offered(work);
     let mut tries = PAUSES.iter();
     loop {
         let request = Request { task: lease.task, seq, system: &system, turns, tools: &tools };
@@ -149,120 +159,45 @@ async fn ask_model(models: &Models, lease: Lease, work: &Work, turns: &[Turn], s
     }
 }
 
-/// Runs the calls of one reply that have no result yet: tools first, then all questions together, handing back last.
+/// Runs the calls of one reply that have no result yet: tools first, then everything that waits for a person together,
+/// handing back last.
 async fn run_calls(engine: &Engine, lease: Lease, work: &Work, open: &[&LoggedCall]) -> Result<Next, Lost> {
-    let named = |name: &'static str| open.iter().filter(move |call| call.call.name == name);
-    for call in open.iter().filter(|call| call.call.name != ASK_PERSON && call.call.name != HAND_BACK) {
-        let (body, line) = match (call.call.name.as_str(), work.claim_id) {
+    let mut waits = Vec::new();
+    for call in open.iter().filter(|call| call.call.name != HAND_BACK) {
+        let asked = match (call.call.name.as_str(), work.claim_id) {
+            (ASK_PERSON, _) => ask::question(work, call, waits.len() as i32),
+            (HAND_OVER, _) => ask::takeover(work, call),
             (READ_CLAIM, Some(claim)) => {
-                (json!({ "claim": tools::read_claim(engine, claim).await? }), format!("{} read the claim.", work.agent))
+                let body = json!({ "claim": tools::read_claim(engine, claim).await? });
+                let line = format!("{} read the claim.", work.agent);
+                conversation::log_result(engine, &lease, &call.key, &body, Some(("tool", &line))).await?;
+                continue;
             }
-            (name, _) => {
-                let said = format!("There is no tool “{name}”.");
-                (json!({ "error": said }), format!("{} called a tool that does not exist.", work.agent))
-            }
+            (CATEGORISE, Some(claim)) => match propose::proposal(engine, lease, work, call, claim).await? {
+                Some(asked) => asked,
+                None => continue,
+            },
+            (name, _) => match work.client_tools.iter().find(|tool| tool.name == name) {
+                Some(tool) => ask::client_tool(tool, call),
+                None => Err(format!("There is no tool “{name}”.")),
+            },
         };
-        conversation::log_result(engine, &lease, &call.key, &body, Some(("tool", &line))).await?;
-    }
-    let mut questions = Vec::new();
-    for call in named(ASK_PERSON) {
-        match question(work, call, questions.len() as i32) {
-            Ok(new) => questions.push((call.key.clone(), new)),
+        match asked {
+            Ok(new) => waits.push((call.key.clone(), new)),
             Err(said) => {
-                let line = format!("{} could not ask: {said}", work.agent);
+                let line = format!("{} could not use {}: {said}", work.agent, call.call.name);
                 conversation::log_result(engine, &lease, &call.key, &json!({ "error": said }), Some(("tool", &line)))
                     .await?;
             }
         }
     }
-    if !questions.is_empty() {
-        return park(engine, lease, work, questions).await;
+    if !waits.is_empty() {
+        return ask::park(engine, lease, work, waits).await;
     }
-    if let Some(call) = named(HAND_BACK).next() {
+    if let Some(call) = open.iter().find(|call| call.call.name == HAND_BACK) {
         return hand_back(engine, lease, work, call).await;
     }
     Ok(Next::GoOn)
-}
-
-/// The question that a call puts; Err is what the model is told instead.
-fn question(work: &Work, call: &LoggedCall, before: i32) -> Result<NewSlot, String> {
-    // Its conversation is its continuation: with none there is nothing to come back to, and a wait that can never be
-    // resumed looks just like patience. So it is refused here, not when somebody has answered (design section 5).
-    if !work.remembers {
-        return Err(format!(
-            "{} keeps no conversation, so it could never get the answer. Set memory = \"persistent\" for it.",
-            work.agent
-        ));
-    }
-    if !work.may_choose {
-        return Err(format!("{} may not ask people.", work.agent));
-    }
-    if work.questions + before >= work.most {
-        return Err(format!("This work has put its {} questions. Finish without asking more.", work.most));
-    }
-    let ask: AskPerson = serde_json::from_value(call.call.arguments.clone())
-        .map_err(|error| format!("The arguments of ask_person do not fit: {error}."))?;
-    let options = ask.options.into_iter().map(|label| Choice { value: Value::String(label.clone()), label });
-    Ok(NewSlot { context: ask.context, options: options.collect(), ..NewSlot::question(ask.question) })
-}
-
-/// Opens all questions of one turn and parks the task, in one transaction.
-async fn park(engine: &Engine, lease: Lease, work: &Work, questions: Vec<(String, NewSlot)>) -> Result<Next, Lost> {
-    let mut tx = engine.begin().await?;
-    let keys: Vec<String> = questions.iter().map(|(key, _)| key.clone()).collect();
-    for (key, mut new) in questions {
-        new.task_id = Some(lease.task);
-        new.name = Some("question".to_owned());
-        if let Some(seconds) = work.within_seconds {
-            new.expires_in = Some(chrono::Duration::seconds(seconds));
-            new.on_expiry = OnExpiry::Fail;
-        }
-        let asker = Asker::Loop(LoopAsks {
-            agent_id: work.agent_id,
-            agent: &work.agent,
-            epoch: lease.epoch,
-            call_id: &key,
-            for_id: work.for_id,
-            claim_id: work.claim_id,
-        });
-        match slot::open(&mut tx, asker, new).await {
-            Ok(_) => {}
-            Err(Refusal::TaskEnded(_)) => return Err(Lost::Lease),
-            // What the model said does not make a question: it is told so, for every question of the turn.
-            Err(refusal @ Refusal::Invalid(_)) => {
-                drop(tx);
-                let said = refusal.errors().iter().map(|error| error.detail.as_str()).collect::<Vec<_>>().join(" ");
-                for key in keys.iter().filter(|key| !key.starts_with("stuck:")) {
-                    conversation::log_result(engine, &lease, key, &json!({ "error": said }), None).await?;
-                }
-                return Ok(Next::GoOn);
-            }
-            Err(refusal) => return Err(refusal.into()),
-        }
-    }
-    fault::point("park.before_commit");
-    tx.commit().await?;
-    fault::point("park.after_commit");
-    Ok(Next::Rest)
-}
-
-/// A step failed again and again: one person is asked, once; their words come back as advice before the next turn.
-async fn stuck(engine: &Engine, lease: Lease, work: &Work, turns: &[Turn]) -> Result<Next, Lost> {
-    let asked_before = turns.iter().any(|turn| turn.kind == TurnKind::Advice && turn.call_id.is_some());
-    if !work.when_stuck || !work.remembers || asked_before || work.questions >= work.most {
-        let problem = format!("{} did not get further after {} failed steps.", work.agent, work.stuck_after);
-        return end(engine, lease, Status::Failed, None, &problem).await;
-    }
-    let last = turns.iter().rev().find_map(|turn| {
-        let text = turn.body.get("error").or(turn.body.get("text"))?.as_str()?;
-        (!text.trim().is_empty()).then(|| text.chars().take(1_000).collect::<String>())
-    });
-    let message = format!("{} is stuck. What should it do next?", work.agent);
-    let mut new = NewSlot::question(message);
-    if let Some(last) = last {
-        new.context = format!("The last thing that went wrong:\n\n> {}", last.replace('\n', "\n> "));
-    }
-    park(engine, lease, work, vec![(format!("stuck:{}", turns.len()), new)]).await
 }
 
 async fn hand_back(engine: &Engine, lease: Lease, work: &Work, call: &LoggedCall) -> Result<Next, Lost> {
@@ -281,7 +216,13 @@ async fn hand_back(engine: &Engine, lease: Lease, work: &Work, call: &LoggedCall
     }
 }
 
-async fn end(engine: &Engine, lease: Lease, status: Status, result: Option<&Value>, said: &str) -> Result<Next, Lost> {
+pub(super) async fn end(
+    engine: &Engine,
+    lease: Lease,
+    status: Status,
+    result: Option<&Value>,
+    said: &str,
+) -> Result<Next, Lost> {
     let mut tx = engine.begin().await?;
     let ending = Ending {
         status,
@@ -299,4 +240,11 @@ async fn end(engine: &Engine, lease: Lease, status: Status, result: Option<&Valu
     tx.commit().await?;
     fault::point("finish.after_commit");
     Ok(Next::Rest)
+}
+
+impl Work {
+    /// What the agent may do with a tool that changes something.
+    pub(super) fn rule(&self, tool: &str) -> Rule {
+        self.permits.get(tool).copied().unwrap_or(Rule::Propose)
+    }
 }

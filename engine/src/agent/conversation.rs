@@ -8,7 +8,7 @@ use super::{
     lease::{Lease, Lost},
     model::{Call, Reply},
 };
-use crate::{Engine, Refusal, fault, ids::TaskId, task::record, wake::Topic};
+use crate::{Engine, Refusal, Tx, fault, ids::TaskId, task::record, wake::Topic};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -63,6 +63,18 @@ impl Turn {
     pub(super) fn failed(&self) -> bool {
         self.kind == TurnKind::Result && self.body.get("error").is_some()
     }
+}
+
+/// The name of the call that a result belongs to; None for what no call asked for.
+pub(super) fn called(turns: &[Turn], result: &Turn) -> Option<String> {
+    let key = result.call_id.as_deref()?;
+    turns
+        .iter()
+        .rev()
+        .filter_map(Turn::reply)
+        .flat_map(|reply| reply.calls)
+        .find(|call| call.key == key)
+        .map(|call| call.call.name)
 }
 
 /// Appends what the model said, with its usage, if the lease still holds.
@@ -136,6 +148,22 @@ async fn append(
     line: Option<(&str, &str)>,
 ) -> Result<(), Lost> {
     let mut tx = engine.begin().await?;
+    append_in(&mut tx, lease, kind, call, body, line).await?;
+    fault::point("result.before_commit");
+    tx.commit().await?;
+    fault::point("result.after_commit");
+    Ok(())
+}
+
+/// Appends in a transaction that did more: the effect and its result become durable together.
+pub(super) async fn append_in(
+    tx: &mut Tx,
+    lease: &Lease,
+    kind: &str,
+    call: Option<&str>,
+    body: &Value,
+    line: Option<(&str, &str)>,
+) -> Result<(), Lost> {
     let now = tx.now();
     let written = sqlx::query!(
         r#"
@@ -161,11 +189,8 @@ async fn append(
         return Err(Lost::Lease);
     }
     if let Some((kind, text)) = line {
-        record::write(&mut tx, lease.task, kind, text).await?;
+        record::write(tx, lease.task, kind, text).await?;
     }
     tx.wake(Topic::Task(lease.task));
-    fault::point("result.before_commit");
-    tx.commit().await?;
-    fault::point("result.after_commit");
     Ok(())
 }

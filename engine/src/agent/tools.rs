@@ -3,12 +3,18 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::model::ToolSpec;
-use crate::{Engine, Refusal, ids::ClaimId, money::Money};
+use super::{advance::Work, model::ToolSpec, permit::Rule};
+use crate::{Engine, Refusal, Tx, claim::CATEGORIES, ids::ClaimId, money::Money, wake::Topic};
 
 pub(super) const ASK_PERSON: &str = "ask_person";
 pub(super) const HAND_BACK: &str = "hand_back";
 pub(super) const READ_CLAIM: &str = "read_claim";
+pub(super) const HAND_OVER: &str = "hand_over";
+pub(super) const CATEGORISE: &str = "categorise_claim";
+
+pub(super) fn is_built_in(name: &str) -> bool {
+    [ASK_PERSON, HAND_BACK, READ_CLAIM, HAND_OVER, CATEGORISE].contains(&name)
+}
 
 /// The arguments of `ask_person`.
 #[derive(Debug, Deserialize)]
@@ -20,6 +26,14 @@ pub(super) struct AskPerson {
     pub options: Vec<String>,
 }
 
+/// The arguments of `hand_over`.
+#[derive(Debug, Deserialize)]
+pub(super) struct HandOver {
+    pub reason: String,
+    #[serde(default)]
+    pub context: String,
+}
+
 /// The arguments of `hand_back`.
 #[derive(Debug, Deserialize)]
 pub(super) struct HandBack {
@@ -28,30 +42,38 @@ pub(super) struct HandBack {
     pub summary: String,
 }
 
-/// The tools of a task: asking only for an agent that may, reading the claim only when there is one.
-pub(super) fn offered(may_ask: bool, has_claim: bool) -> Vec<ToolSpec> {
-    let mut tools = vec![ToolSpec {
-        name: HAND_BACK,
-        description: "Hand back the finished work: your verdict and a summary of one or two sentences.",
-        arguments: json!({
+/// The tools of a task: asking only for an agent that may, the claim's only when there is one, never what it may not.
+pub(super) fn offered(work: &Work) -> Vec<ToolSpec> {
+    let spec = |name: &'static str, description: &'static str, arguments: Value| ToolSpec {
+        name: name.into(),
+        description: description.into(),
+        arguments,
+    };
+    let mut tools = vec![spec(
+        HAND_BACK,
+        "Hand back the finished work: your verdict and a summary of one or two sentences.",
+        json!({
             "type": "object",
             "properties": { "verdict": { "enum": ["approve", "query"] }, "summary": { "type": "string" } },
             "required": ["summary"],
         }),
-    }];
-    if has_claim {
-        tools.push(ToolSpec {
-            name: READ_CLAIM,
-            description: "Read the claim, what is usual for its category, and other claims for the same charge.",
-            arguments: json!({ "type": "object", "properties": {} }),
-        });
+    )];
+    if work.claim_id.is_some() {
+        tools.push(spec(
+            READ_CLAIM,
+            "Read the claim, what is usual for its category, and other claims for the same charge.",
+            json!({ "type": "object", "properties": {} }),
+        ));
     }
-    if may_ask {
-        tools.push(ToolSpec {
-            name: ASK_PERSON,
-            description: "Ask a person one focused question, with the context they need and, when the answer is one of \
-                          a few, the options. The work waits until they answer.",
-            arguments: json!({
+    if work.claim_id.is_some() && work.rule(CATEGORISE) != Rule::Never {
+        tools.push(spec(CATEGORISE, "Put the claim into another category.", categorise_schema()));
+    }
+    if work.may_choose {
+        tools.push(spec(
+            ASK_PERSON,
+            "Ask a person one focused question, with the context they need and, when the answer is one of a few, the \
+             options. The work waits until they answer.",
+            json!({
                 "type": "object",
                 "properties": {
                     "question": { "type": "string" },
@@ -60,9 +82,44 @@ pub(super) fn offered(may_ask: bool, has_claim: bool) -> Vec<ToolSpec> {
                 },
                 "required": ["question"],
             }),
-        });
+        ));
+        tools.push(spec(
+            HAND_OVER,
+            "Hand the work to a manager, who finishes it or writes to you and gives it back: for what no answer can settle.",
+            json!({
+                "type": "object",
+                "properties": { "reason": { "type": "string" }, "context": { "type": "string" } },
+                "required": ["reason"],
+            }),
+        ));
     }
+    tools.extend(work.client_tools.iter().map(|tool| ToolSpec {
+        name: tool.name.clone().into(),
+        description: tool.description.clone().into(),
+        arguments: tool.arguments.clone(),
+    }));
     tools
+}
+
+/// What `categorise_claim` takes.
+pub(super) fn categorise_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "category": { "title": "Category", "enum": CATEGORIES } },
+        "required": ["category"],
+        "additionalProperties": false,
+    })
+}
+
+/// Puts a claim into a category, in the transaction that logs it.
+pub(super) async fn categorise(tx: &mut Tx, claim: ClaimId, category: &str) -> Result<(), Refusal> {
+    let changed =
+        sqlx::query!("update claim set category = $2 where id = $1", claim.0, category).execute(tx.conn()).await?;
+    if changed.rows_affected() != 1 {
+        return Err(Refusal::fault("the claim of a review is gone"));
+    }
+    tx.wake(Topic::Claim(claim));
+    Ok(())
 }
 
 /// What the Auditor reads of a claim. Filers' words are data: they are handed on as they were typed.

@@ -1,6 +1,9 @@
 //! People who sign in: who they are and what they may do (design sections 2 and 10).
 
 pub mod add;
+pub mod away;
+pub mod disable;
+pub mod parties;
 mod password;
 pub mod profile;
 pub mod session;
@@ -14,6 +17,8 @@ use sqlx::PgConnection;
 use crate::{Refusal, actor::PersonActor, ids::PersonId};
 
 pub use add::{NewPerson, add};
+pub use disable::disable;
+pub use parties::{Party, parties};
 pub use profile::{change_password, update_profile};
 pub use session::{SignIn, end_sign_in, session, sign_ins, sign_out};
 pub use sign_in::{SignInRefusal, SignedIn, sign_in};

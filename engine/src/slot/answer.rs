@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Choice, Slot};
+use super::{Choice, Kind, Slot};
 use crate::FieldError;
 
 const LONGEST: usize = 20_000;
@@ -11,11 +11,16 @@ const MOST_REFERENCES: usize = 16;
 
 /// The value as it will be kept; or what does not fit, field by field.
 pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
-    fits(&slot.options, slot.schema.as_ref(), &value)?;
+    fits(slot.kind, &slot.options, slot.schema.as_ref(), &value)?;
     Ok(value)
 }
 
-pub(super) fn fits(options: &[Choice], schema: Option<&Value>, value: &Value) -> Result<(), Vec<FieldError>> {
+pub(super) fn fits(
+    kind: Kind,
+    options: &[Choice],
+    schema: Option<&Value>,
+    value: &Value,
+) -> Result<(), Vec<FieldError>> {
     let one = |detail: &str| Err(vec![FieldError::new("", detail)]);
     if contains_nul(value) {
         return one("The answer contains a character that cannot be kept (U+0000).");
@@ -29,6 +34,8 @@ pub(super) fn fits(options: &[Choice], schema: Option<&Value>, value: &Value) ->
     match schema {
         Some(schema) => fits_schema(schema, value),
         None if !options.is_empty() => Ok(()),
+        // The output of a program is whatever it is.
+        None if kind == Kind::ClientTool => Ok(()),
         None => match value.as_str() {
             None => one("Answer in words: the answer must be a text."),
             Some(text) if text.trim().is_empty() => one("Write an answer."),
@@ -36,6 +43,11 @@ pub(super) fn fits(options: &[Choice], schema: Option<&Value>, value: &Value) ->
             Some(_) => Ok(()),
         },
     }
+}
+
+/// Whether `value` fits a schema of our own.
+pub(crate) fn matches(schema: &Value, value: &Value) -> bool {
+    fits_schema(schema, value).is_ok()
 }
 
 fn contains_nul(value: &Value) -> bool {
@@ -89,7 +101,7 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
+pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
     let validator = validator(schema).map_err(|detail| {
         vec![FieldError::new("", format!("The agent's schema cannot be used, so no answer can fit: {detail}"))]
     })?;

@@ -1,5 +1,6 @@
 //! Who is asked: the names that an asker gives, resolved to keys that authority compares (design section 4).
 
+use super::Kind;
 use crate::{
     FieldError, Refusal, Tx,
     ids::{AgentId, PersonId},
@@ -18,6 +19,8 @@ pub(super) struct Asked {
     pub assignee: Option<PersonId>,
     /// "Mia", "Mia or the group finance".
     pub words: String,
+    /// Whether anybody among them is active.
+    pub anybody: bool,
 }
 
 struct Party {
@@ -25,6 +28,7 @@ struct Party {
     key: String,
     words: String,
     person: Option<PersonId>,
+    active: bool,
 }
 
 /// Resolves what the asker named. Refuses with `invalid` (pointers /ask/<n>) for a name that is nobody.
@@ -37,34 +41,42 @@ pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusa
     }
     let names: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
     let groups: Vec<String> = names.iter().filter_map(|name| Some(name.strip_prefix("group:")?.to_owned())).collect();
+    let roles: Vec<String> = names.iter().filter_map(|name| Some(name.strip_prefix("role:")?.to_owned())).collect();
     let known = sqlx::query!(
-        r#"select email as "name!", id as "id!", name as "words!", true as "person!" from person
+        r#"select email as "name!", id as "id?", name as "words!", (disabled_at is null) as "active!" from person
            -- The detour through a subquery lets Postgres keep the plan.
-           where email = any(array(select unnest($1::text[]))) and disabled_at is null
+           where email = any(array(select unnest($1::text[])))
            union all
-           select 'group:' || name, id, 'the group ' || name, false from people_group
-           where name = any(array(select unnest($2::text[])))"#,
+           select 'group:' || name, id, 'the group ' || name,
+                  exists (select 1 from group_member m join person p on p.id = m.person_id
+                          where m.group_id = g.id and p.disabled_at is null)
+           from people_group g where name = any(array(select unnest($2::text[])))
+           union all
+           select 'role:' || role, null, role,
+                  exists (select 1 from person_role r join person p on p.id = r.person_id
+                          where r.role = wanted.role and p.disabled_at is null)
+           from unnest($3::text[]) wanted (role) where role in ('person', 'manager', 'admin')"#,
         &names,
         &groups,
+        &roles,
     )
     .fetch_all(tx.conn())
     .await?;
     let mut parties: Vec<Party> = Vec::new();
     let mut errors = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        let party = match name.as_str() {
-            "role:manager" => Some(("a manager".to_owned(), name.clone(), None)),
-            "role:admin" => Some(("an administrator".to_owned(), name.clone(), None)),
-            "role:person" => Some(("anybody".to_owned(), name.clone(), None)),
-            _ => known.iter().find(|row| row.name == *name).map(|row| match row.person {
-                true => (row.words.clone(), format!("person:{}", row.id), Some(PersonId(row.id))),
-                false => (row.words.clone(), format!("group:{}", row.id), None),
-            }),
-        };
+        let party = known.iter().find(|row| row.name == *name).map(|row| {
+            let (words, key, person) = match (name.as_str(), row.id) {
+                ("role:manager", _) => ("a manager".to_owned(), name.clone(), None),
+                ("role:admin", _) => ("an administrator".to_owned(), name.clone(), None),
+                (_, None) => ("anybody".to_owned(), name.clone(), None),
+                (_, Some(id)) if name.starts_with("group:") => (row.words.clone(), format!("group:{id}"), None),
+                (_, Some(id)) => (row.words.clone(), format!("person:{id}"), Some(PersonId(id))),
+            };
+            Party { name: name.clone(), key, words, person, active: row.active }
+        });
         match party {
-            Some((words, key, person)) if !parties.iter().any(|party| party.key == key) => {
-                parties.push(Party { name: name.clone(), key, words, person });
-            }
+            Some(party) if !parties.iter().any(|other| other.key == party.key) => parties.push(party),
             Some(_) => {}
             None => errors.push(FieldError::new(
                 format!("/ask/{at}"),
@@ -75,31 +87,57 @@ pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusa
     if errors.is_empty() { Ok(asked(parties)) } else { Err(Refusal::Invalid(errors)) }
 }
 
-/// Whom an agent asks that names nobody: the person the work is for, else the agent's sponsor.
-pub(super) async fn by_default(tx: &mut Tx, agent: AgentId, whom: Option<PersonId>) -> Result<Asked, Refusal> {
+/// Whom an agent asks that names nobody: the person the work is for, else the agent's sponsor. Nobody approves what is for
+/// themselves, so an approval goes to the sponsor; taking work over is a supervisor's.
+pub(super) async fn by_default(
+    tx: &mut Tx,
+    agent: AgentId,
+    whom: Option<PersonId>,
+    kind: Kind,
+) -> Result<Asked, Refusal> {
+    match kind {
+        Kind::Human => return named(tx, &["role:manager".to_owned(), "role:admin".to_owned()]).await,
+        Kind::Approval => return rung(tx, agent, whom, &[]).await.map(|(asked, _)| asked),
+        _ => {}
+    }
     let found = sqlx::query!(
-        r#"select id, email, name from person
-           where id = coalesce($2, (select sponsor_id from agent where id = $1)) and disabled_at is null"#,
+        r#"select id as "id: PersonId", email, name, (disabled_at is null) as "active!" from person
+           where id = coalesce($2, (select sponsor_id from agent where id = $1))"#,
         agent.0,
         whom.map(|id| id.0),
     )
     .fetch_optional(tx.conn())
     .await?;
-    Ok(match found {
-        Some(row) => asked(vec![Party {
-            name: row.email,
-            key: format!("person:{}", row.id),
-            words: row.name,
-            person: Some(PersonId(row.id)),
-        }]),
+    match found {
+        Some(row) => Ok(asked(vec![person(row.id, row.email, row.name, row.active)])),
         // Nobody to turn to: whoever supervises agents, rather than a wait that nobody sees.
-        None => asked(vec![Party {
-            name: "role:manager".to_owned(),
-            key: "role:manager".to_owned(),
-            words: "a manager".to_owned(),
-            person: None,
-        }]),
-    })
+        None => named(tx, &["role:manager".to_owned()]).await,
+    }
+}
+
+/// The next rung of the ladder: the agent's sponsor (1), or, when that is nobody who may, the managers (2). `except`:
+/// who may not decide it; `passed`: who declined or let it pass.
+pub(super) async fn rung(
+    tx: &mut Tx,
+    agent: AgentId,
+    except: Option<PersonId>,
+    passed: &[PersonId],
+) -> Result<(Asked, i16), Refusal> {
+    let sponsor = sqlx::query!(
+        r#"select p.id as "id: PersonId", p.email, p.name from person p join agent a on a.sponsor_id = p.id
+           where a.id = $1 and p.disabled_at is null"#,
+        agent.0,
+    )
+    .fetch_optional(tx.conn())
+    .await?;
+    match sponsor.filter(|sponsor| except != Some(sponsor.id) && !passed.contains(&sponsor.id)) {
+        Some(row) => Ok((asked(vec![person(row.id, row.email, row.name, true)]), 1)),
+        None => Ok((named(tx, &["role:manager".to_owned()]).await?, 2)),
+    }
+}
+
+fn person(id: PersonId, email: String, name: String, active: bool) -> Party {
+    Party { name: email, key: format!("person:{id}"), words: name, person: Some(id), active }
 }
 
 fn asked(parties: Vec<Party>) -> Asked {
@@ -112,6 +150,7 @@ fn asked(parties: Vec<Party>) -> Asked {
     Asked {
         assignee: parties.iter().find_map(|party| party.person),
         names: parties.iter().map(|party| party.name.clone()).collect(),
+        anybody: parties.iter().any(|party| party.active),
         keys: parties.into_iter().map(|party| party.key).collect(),
         words,
     }

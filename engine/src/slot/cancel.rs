@@ -24,16 +24,11 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
     let reason = checked_reason(reason)?;
     let said = format!("{name} withdrew the question: {reason}");
     let ending = Ending {
-        status: Status::Cancelled,
-        revision: None,
-        answer: None,
-        note: None,
-        answered_by: None,
-        on_behalf_of: None,
         reason: Some(&reason),
-        result: json!({ "cancelled": true, "said": said }),
+        result: Some(json!({ "cancelled": true, "said": said })),
         said: &said,
         actor: &actor.key(),
+        ..Ending::new(Status::Cancelled)
     };
     if close::close(tx, &slot, ending).await? {
         return Ok(());

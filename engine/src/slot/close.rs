@@ -1,11 +1,13 @@
 //! The one closing step. Answering, cancelling and expiring all end here; nothing else closes a slot (design section 1).
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use sqlx::types::Json;
 
 use super::{Slot, Status, list};
 use crate::{
     Refusal, Tx,
     ids::{PersonId, TaskId},
+    seal::Sealed,
     wake::Topic,
 };
 
@@ -15,23 +17,55 @@ pub(crate) struct Ending<'a> {
     /// The revision that the answerer saw; a slot that changed since is left alone.
     pub revision: Option<i32>,
     pub answer: Option<&'a Value>,
+    /// The answer of a secret slot, sealed.
+    pub sealed: Option<&'a Sealed>,
+    /// What an approval leaves: the votes it was decided by, and the arguments when they were edited.
+    pub approved: Option<Approved<'a>>,
     pub note: Option<&'a str>,
     /// Who answered, and for whom. Their authority is decided again by the statement that writes.
     pub answered_by: Option<PersonId>,
     pub on_behalf_of: Option<PersonId>,
     pub reason: Option<&'a str>,
-    /// What the agent gets as the result of the call that asked.
-    pub result: Value,
+    /// What the agent gets as the result of the call that asked; None when the loop goes on to run what was approved.
+    pub result: Option<Value>,
     /// The line of the record.
     pub said: &'a str,
     /// The audit's key of who did it.
     pub actor: &'a str,
 }
 
+pub(crate) struct Approved<'a> {
+    /// How many votes there were when it was read: another since, and this is decided anew.
+    pub votes_seen: usize,
+    pub votes: Value,
+    pub arguments: Option<(&'a Map<String, Value>, &'a str)>,
+}
+
+impl Ending<'_> {
+    /// An end without an answer.
+    pub(crate) fn new(status: Status) -> Self {
+        Self {
+            status,
+            revision: None,
+            answer: None,
+            sealed: None,
+            approved: None,
+            note: None,
+            answered_by: None,
+            on_behalf_of: None,
+            reason: None,
+            result: None,
+            said: "",
+            actor: "system",
+        }
+    }
+}
+
 /// Closes `slot` and makes its task ready when no other slot of it is open: one statement, so all of it or nothing.
 /// Answers false when it was no longer waiting, had another revision, or the answerer no longer has the right.
 pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Result<bool, Refusal> {
     let now = tx.now();
+    let (arguments, digest) = ending.approved.as_ref().and_then(|approved| approved.arguments).unzip();
     let kind = ending.status.as_str();
     let closed = sqlx::query!(
         r#"
@@ -42,14 +76,23 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
             select id from task where id = $2 for update
         ), closed as (
             update slot s
-            set status = $3, answer = $4, note = $5, answered_by = $6, on_behalf_of = $7, reason = $8, closed_at = $9
+            set status = $3, answer = $4, note = $5, answered_by = $6, on_behalf_of = $7, reason = $8, closed_at = $9,
+                votes = coalesce($14, s.votes), arguments = coalesce($15, s.arguments),
+                digest = coalesce($16, s.digest), edited_by = case when $15 is null then s.edited_by else $6 end
             from locked
             where s.id = $1 and s.task_id = $2 and s.status = 'waiting'
               and ($10::int is null or s.revision = $10)
               -- Who may answer is decided from the state of this moment, not of when the page was loaded.
               and ($6::uuid is null or exists (
-                  select 1 from acting_person p where p.id = $6 and p.keys && (s.candidates || 'role:manager'::text)
+                  select 1 from acting_person p
+                  where p.id = $6
+                    and p.keys && case s.kind when 'human' then array['role:manager', 'role:admin']
+                                  else s.candidates || 'role:manager'::text end
+                    -- Nobody approves what is for themselves.
+                    and (s.kind <> 'approval' or p.id is distinct from $17)
+                    and (p.id <> all(s.declined) or 'role:manager' = any(p.keys))
               ))
+              and ($18::int is null or jsonb_array_length(s.votes) = $18)
             returning s.id, s.task_id, s.call_id
         ), withdrawn as (
             delete from slot_candidate c using closed where c.slot_id = $1
@@ -59,7 +102,7 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
                 status = case when t.open_slots = 1 then 'working' else t.status end,
                 -- Only our own loop asks within a call; an outside agent goes on by itself.
                 ready_at = case when t.open_slots = 1 and closed.call_id <> '' then $9 end,
-                turns = t.turns + case when closed.call_id = '' then 0 else 1 end,
+                turns = t.turns + case when closed.call_id = '' or $11::jsonb is null then 0 else 1 end,
                 updated_at = $9
             from closed
             -- A task that was stopped stays as it ended.
@@ -68,12 +111,14 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
         ), result as (
             insert into turn (task_id, seq, kind, call_id, body, created_at)
             select moved.id, moved.turns,
-                   -- Words that stuck work asked for are advice before the next turn, not the result of a call.
-                   case when closed.call_id like 'stuck:%' then 'advice' else 'result' end,
+                   -- Words that no call of the model asked for are advice before the next turn, not a result.
+                   case when closed.call_id like '%:%' then 'advice' else 'result' end,
                    closed.call_id, $11, $9
-            from closed, moved where closed.call_id <> ''
+            from closed, moved where closed.call_id <> '' and $11::jsonb is not null
+        ), sealed as (
+            insert into sealed_secret (slot_id, key_id, sealed) select id, $19, $20 from closed where $20::bytea is not null
         ), line as (
-            insert into record_line (task_id, at, kind, text) select task_id, $9, $3, $12 from closed
+            insert into record_line (task_id, slot_id, at, kind, text) select task_id, id, $9, $3, $12 from closed
         ), audited as (
             insert into audit (at, actor, action, object) select $9, $13, 'slot.' || $3, 'slot:' || id from closed
         ), event as (
@@ -94,6 +139,13 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
         ending.result,
         ending.said,
         ending.actor,
+        ending.approved.as_ref().map(|approved| &approved.votes),
+        arguments.map(Json) as _,
+        digest,
+        slot.for_id.map(|id| id.0),
+        ending.approved.as_ref().map(|approved| approved.votes_seen as i32),
+        ending.sealed.map(|sealed| sealed.key_id.as_str()),
+        ending.sealed.map(|sealed| sealed.bytes.as_slice()),
     )
     .fetch_optional(tx.conn())
     .await?;
@@ -122,16 +174,11 @@ pub(super) fn announce(tx: &mut Tx, slot: &Slot) {
 pub(crate) async fn close_all(tx: &mut Tx, task: TaskId, reason: &str, actor: &str) -> Result<(), Refusal> {
     for slot in list::waiting_of(tx.conn(), task).await? {
         let ending = Ending {
-            status: Status::Cancelled,
-            revision: None,
-            answer: None,
-            note: None,
-            answered_by: None,
-            on_behalf_of: None,
             reason: Some(reason),
-            result: json!({ "cancelled": true, "said": reason }),
+            result: Some(json!({ "cancelled": true, "said": reason })),
             said: &format!("The question was withdrawn: {reason}"),
             actor,
+            ..Ending::new(Status::Cancelled)
         };
         close(tx, &slot, ending).await?;
     }

@@ -5,8 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::{OnExpiry, Slot, Status, close, close::Ending, list};
-use crate::{Engine, Refusal, Tx, duration, ids::SlotId, task, wake::Topic};
+use super::{
+    Kind, OnExpiry, Slot, Status, asked, close,
+    close::Ending,
+    list,
+    reassign::{Handover, hand_to},
+};
+use crate::{Engine, Refusal, Tx, duration, ids::SlotId, person, task, wake::Topic};
 
 /// How long a lost wake-up can delay an expiry.
 const POLL: Duration = Duration::from_secs(5);
@@ -15,7 +20,12 @@ const POLL: Duration = Duration::from_secs(5);
 pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
     let clock = engine.wakes.subscribe([Topic::Clock]);
     while !*shutdown.borrow() {
-        let pause = match due(&engine).await {
+        // Absences begin and end on the day: within the poll is soon enough.
+        let ended = match person::away::due(&engine).await {
+            Ok(_) => due(&engine).await,
+            Err(refusal) => Err(refusal),
+        };
+        let pause = match ended {
             Ok(_) => until_next(&engine).await.unwrap_or(POLL),
             Err(error) => {
                 tracing::error!(%error, cause = ?std::error::Error::source(&error), "expiring was interrupted and will be tried again");
@@ -72,8 +82,12 @@ async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
     if slot.expires_at.is_none_or(|at| at > tx.now()) {
         return Ok(false);
     }
-    let after = duration::words(slot.expires_at.unwrap_or(slot.opened_at) - slot.opened_at);
+    let since = slot.wait_seconds.map(chrono::Duration::seconds);
+    let after = duration::words(since.unwrap_or(slot.expires_at.unwrap_or(slot.opened_at) - slot.opened_at));
     let said = format!("Nobody answered within {after}.");
+    if slot.on_expiry == OnExpiry::Escalate && slot.rung < 2 {
+        return escalate(tx, id, &said).await;
+    }
     let default = match slot.on_expiry {
         OnExpiry::Default => slot.default_value.clone(),
         _ => None,
@@ -82,23 +96,39 @@ async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
         Some(value) => json!({ "answer": value, "defaulted": true, "said": format!("{said} This is the default.") }),
         None => json!({ "expired": true, "said": said }),
     };
-    let ending = Ending {
-        status: Status::Expired,
-        revision: None,
-        answer: default.as_ref(),
-        note: None,
-        answered_by: None,
-        on_behalf_of: None,
-        reason: None,
-        result,
-        said: &said,
-        actor: "system",
-    };
+    let ending = Ending { answer: default.as_ref(), result: Some(result), said: &said, ..Ending::new(Status::Expired) };
     let closed = close::close(tx, &slot, ending).await?;
     if closed && slot.on_expiry == OnExpiry::Fail {
         fail_task(tx, &slot, &after).await?;
     }
     Ok(closed)
+}
+
+/// Hands a slot that nobody answered to the next rung, with a new deadline. Answers false: nothing has ended.
+async fn escalate(tx: &mut Tx, id: SlotId, said: &str) -> Result<bool, Refusal> {
+    let Some(slot) = super::lock(tx, id).await? else { return Ok(false) };
+    let now = tx.now();
+    if slot.status != Status::Waiting || slot.expires_at.is_none_or(|at| at > now) {
+        return Ok(false);
+    }
+    let except = slot.for_id.filter(|_| slot.kind == Kind::Approval);
+    let (asked, rung) = match slot.rung {
+        // The sponsor who was asked in the first place has let it pass.
+        0 => asked::rung(tx, slot.agent_id, except, &slot.assignee_id.into_iter().collect::<Vec<_>>()).await?,
+        _ => (asked::named(tx, &["role:manager".to_owned()]).await?, 2),
+    };
+    let said = format!("{said} The question went to {}.", asked.words);
+    let handover = Handover {
+        rung,
+        expires_at: slot.wait_seconds.map(|seconds| now + chrono::Duration::seconds(seconds)),
+        declined: &slot.declined,
+        alarm: None,
+        line: "escalated",
+        said: &said,
+        actor: "system",
+    };
+    hand_to(tx, &slot, asked, handover).await?;
+    Ok(false)
 }
 
 async fn fail_task(tx: &mut Tx, slot: &Slot, after: &str) -> Result<(), Refusal> {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::Priority;
+use super::{Kind, Priority};
 use crate::{
     Engine, Refusal,
     actor::PersonActor,
@@ -18,6 +18,11 @@ pub const COUNTED: i64 = 200;
 #[derive(Clone, Debug)]
 pub struct InboxLine {
     pub id: SlotId,
+    pub kind: Kind,
+    /// Nobody who was asked can answer, so it is here.
+    pub alarm: bool,
+    /// Who said that they are on it.
+    pub taken_by: Option<String>,
     pub message: String,
     pub agent: String,
     pub task_id: TaskId,
@@ -42,7 +47,7 @@ pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLin
             cross join unnest(p.keys) key
             cross join lateral (
                 select slot_id, priority, due_at, opened_at from slot_candidate
-                where candidate = key
+                where candidate = key and p.id <> all(hidden_from)
                 order by priority desc, due_at, opened_at, slot_id
                 limit 50
             ) c
@@ -50,7 +55,8 @@ pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLin
             order by priority desc, due_at, opened_at, slot_id
             limit 50
         )
-        select s.id as "id: SlotId", left(s.message, 400) as "message!", a.name as agent, t.id as "task_id: TaskId",
+        select s.id as "id: SlotId", s.kind as "kind: Kind", (s.alarm is not null) as "alarm!",
+               (select name from person where id = s.taken_by and s.taken_until > $2) as taken_by, left(s.message, 400) as "message!", a.name as agent, t.id as "task_id: TaskId",
                t.title as task_title, t.claim_id as "claim_id: ClaimId", s.priority, s.opened_at, s.due_at,
                s.expires_at, p.name as "for_name?"
         from top
@@ -61,12 +67,16 @@ pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLin
         order by top.priority desc, top.due_at, top.opened_at, top.slot_id
         "#,
         person.id.0,
+        engine.clock.now(),
     )
     .fetch_all(&engine.pool)
     .await?
     .into_iter()
     .map(|row| InboxLine {
         id: row.id,
+        kind: row.kind,
+        alarm: row.alarm,
+        taken_by: row.taken_by,
         message: row.message,
         agent: row.agent,
         task_id: row.task_id,
@@ -88,7 +98,7 @@ pub async fn count(engine: &Engine, person: &PersonActor) -> Result<i64, Refusal
            from (
                select c.slot_id from acting_person p
                cross join unnest(p.keys) key
-               cross join lateral (select slot_id from slot_candidate where candidate = key limit 201) c
+               cross join lateral (select slot_id from slot_candidate where candidate = key and p.id <> all(hidden_from) limit 201) c
                where p.id = $1 limit 201
            ) counted"#,
         person.id.0,

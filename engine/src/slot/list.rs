@@ -1,10 +1,10 @@
 //! Reading slots: one, a page of them, those of a task or a claim.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
 
-use super::{Choice, Kind, OnExpiry, Priority, Slot, Status};
+use super::{Action, Choice, Kind, OnExpiry, Priority, Slot, Status, Taken, Vote};
 use crate::{
     Engine, Refusal,
     actor::{Actor, AgentActor},
@@ -25,6 +25,12 @@ struct Row {
     options: Option<Json<Vec<Choice>>>,
     schema: Option<Value>,
     secret: bool,
+    action: Option<Json<Action>>,
+    digest: Option<String>,
+    arguments: Option<Json<Map<String, Value>>>,
+    edited_by: Option<String>,
+    votes: Json<Vec<Vote>>,
+    used_at: Option<DateTime<Utc>>,
     revision: i32,
     asked: Vec<String>,
     candidates: Vec<String>,
@@ -39,6 +45,13 @@ struct Row {
     expires_at: Option<DateTime<Utc>>,
     on_expiry: OnExpiry,
     default_value: Option<Value>,
+    wait_seconds: Option<i64>,
+    taken_by: Option<PersonId>,
+    taken_name: Option<String>,
+    taken_until: Option<DateTime<Utc>>,
+    declined: Vec<PersonId>,
+    rung: i16,
+    alarm: Option<String>,
     answer: Option<Value>,
     note: Option<String>,
     answered_by: Option<String>,
@@ -68,6 +81,12 @@ impl From<Row> for Slot {
             options: row.options.map(|Json(options)| options).unwrap_or_default(),
             schema: row.schema,
             secret: row.secret,
+            action: row.action.map(|Json(action)| action),
+            digest: row.digest,
+            edited: row.arguments.map(|Json(arguments)| arguments),
+            edited_by: row.edited_by,
+            votes: row.votes.0,
+            used_at: row.used_at,
             revision: row.revision,
             asked: row.asked,
             candidates: row.candidates,
@@ -82,6 +101,14 @@ impl From<Row> for Slot {
             expires_at: row.expires_at,
             on_expiry: row.on_expiry,
             default_value: row.default_value,
+            wait_seconds: row.wait_seconds,
+            taken: match (row.taken_by, row.taken_name, row.taken_until) {
+                (Some(id), Some(name), Some(until)) => Some(Taken { id, name, until }),
+                _ => None,
+            },
+            declined: row.declined,
+            rung: row.rung,
+            alarm: row.alarm,
             answer: row.answer,
             note: row.note,
             answered_by: row.answered_by,
@@ -105,10 +132,14 @@ pub(crate) async fn lean(conn: &mut PgConnection, id: SlotId) -> Result<Option<S
         r#"
         select s.id as "id: SlotId", s.task_id as "task_id: TaskId", t.title as task_title,
                s.agent_id as "agent_id: AgentId", '' as "agent!", s.call_id, s.name, s.kind as "kind: Kind",
-               s.message, s.context, s.options as "options: Json<Vec<Choice>>", s.schema, s.secret, s.revision,
+               s.message, s.context, s.options as "options: Json<Vec<Choice>>", s.schema, s.secret,
+               s.action as "action: Json<Action>", s.digest, s.arguments as "arguments: Json<Map<String, Value>>",
+               null as edited_by, s.votes as "votes: Json<Vec<Vote>>", s.used_at, s.revision,
                s.asked, s.candidates, s.assignee_id as "assignee_id: PersonId", s.waiting_on, s.needs, s.priority,
                s.status as "status: Status", s.opened_at, s.target_at, s.due_at, s.expires_at,
-               s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.answer, s.note,
+               s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.wait_seconds,
+               null as "taken_by: PersonId", null as taken_name, null as "taken_until: DateTime<Utc>",
+               s.declined as "declined: Vec<PersonId>", s.rung, s.alarm, s.answer, s.note,
                null as answered_by, null as answered_by_email, null as on_behalf_of, null as on_behalf_of_email,
                s.reason, s.closed_at, t.for_id as "for_id: PersonId", null as for_name,
                t.claim_id as "claim_id: ClaimId"
@@ -141,10 +172,14 @@ macro_rules! slots {
             r#"
             select s.id as "id: SlotId", s.task_id as "task_id: TaskId", t.title as task_title,
                    s.agent_id as "agent_id: AgentId", a.name as agent, s.call_id, s.name, s.kind as "kind: Kind",
-                   s.message, s.context, s.options as "options: Json<Vec<Choice>>", s.schema, s.secret, s.revision,
+                   s.message, s.context, s.options as "options: Json<Vec<Choice>>", s.schema, s.secret,
+                   s.action as "action: Json<Action>", s.digest, s.arguments as "arguments: Json<Map<String, Value>>",
+                   editor.name as "edited_by?", s.votes as "votes: Json<Vec<Vote>>", s.used_at, s.revision,
                    s.asked, s.candidates, s.assignee_id as "assignee_id: PersonId", s.waiting_on, s.needs, s.priority,
                    s.status as "status: Status", s.opened_at, s.target_at, s.due_at, s.expires_at,
-                   s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.answer, s.note,
+                   s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.wait_seconds,
+                   s.taken_by as "taken_by: PersonId", taker.name as "taken_name?", s.taken_until,
+                   s.declined as "declined: Vec<PersonId>", s.rung, s.alarm, s.answer, s.note,
                    who.name as "answered_by?", who.email as "answered_by_email?",
                    instead.name as "on_behalf_of?", instead.email as "on_behalf_of_email?", s.reason, s.closed_at,
                    t.for_id as "for_id: PersonId", whom.name as "for_name?", t.claim_id as "claim_id: ClaimId"
@@ -154,6 +189,8 @@ macro_rules! slots {
             left join person who on who.id = s.answered_by
             left join person instead on instead.id = s.on_behalf_of
             left join person whom on whom.id = t.for_id
+            left join person editor on editor.id = s.edited_by
+            left join person taker on taker.id = s.taken_by
             "# + $tail
             $(, $arg)*
         )

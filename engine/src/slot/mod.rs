@@ -1,19 +1,30 @@
 //! The slot: one wait for a person (design section 4). Here the noun and its reading; each other file is one verb.
 
+pub mod action;
+mod alarm;
 pub mod answer;
+mod approve;
 mod asked;
 pub mod cancel;
 mod close;
+pub mod decline;
 pub mod deposit;
 pub mod expire;
 pub mod form;
+pub mod history;
+mod human;
 pub mod inbox;
 pub mod list;
+pub mod on_it;
 pub mod open;
+pub mod reassign;
+pub mod resolve;
+pub mod secret;
 
 use chrono::{DateTime, Duration, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use sqlx::PgConnection;
 
 use crate::{
     Engine, Refusal,
@@ -21,12 +32,19 @@ use crate::{
     ids::{AgentId, ClaimId, PersonId, SlotId, TaskId},
 };
 
+pub use action::{Action, Edit};
+pub(crate) use alarm::raise as raise_alarms;
 pub use cancel::cancel;
 pub(crate) use close::close_all;
+pub use decline::decline;
 pub use deposit::{Deposited, deposit};
+pub use history::history;
 pub use inbox::{InboxLine, inbox};
 pub use list::{ListOfSlots, list};
+pub use on_it::{let_go, take};
 pub use open::{Asker, NewSlot, Opened, open};
+pub use reassign::reassign;
+pub use resolve::{NotResolved, Resolved, resolve};
 
 /// What was shown when somebody answered: raised by every change of what is asked.
 pub type Revision = i32;
@@ -53,6 +71,17 @@ pub enum Status {
 }
 
 impl Kind {
+    /// What is waited for, before the words for whom: "an answer from Mia".
+    pub(crate) fn waits_for(self) -> &'static str {
+        match self {
+            Self::Question => "an answer from",
+            Self::Approval => "a decision from",
+            Self::SignIn => "a sign-in from",
+            Self::ClientTool => "an output from",
+            Self::Human => "a takeover from",
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Question => "question",
@@ -136,6 +165,23 @@ pub struct Choice {
     pub label: String,
 }
 
+/// One yes of the several that an approval needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vote {
+    pub id: PersonId,
+    pub name: String,
+    pub email: String,
+    pub at: DateTime<Utc>,
+}
+
+/// Somebody who said "I'm on it", and until when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    pub id: PersonId,
+    pub name: String,
+    pub until: DateTime<Utc>,
+}
+
 /// A slot with what a page or a program shows of it. Times are UTC.
 #[derive(Clone, Debug)]
 pub struct Slot {
@@ -153,6 +199,16 @@ pub struct Slot {
     pub options: Vec<Choice>,
     pub schema: Option<Value>,
     pub secret: bool,
+    /// As it was asked; [`Slot::arguments`] are those that run.
+    pub action: Option<Action>,
+    /// Of the arguments that run.
+    pub digest: Option<String>,
+    /// What an edit made of the arguments.
+    pub edited: Option<Map<String, Value>>,
+    pub edited_by: Option<String>,
+    pub votes: Vec<Vote>,
+    /// When the approved action ran, or the secret was handed out.
+    pub used_at: Option<DateTime<Utc>>,
     pub revision: Revision,
     /// E-mail addresses, "group:<name>" and "role:<role>", as `api.md` writes them.
     pub asked: Vec<String>,
@@ -169,6 +225,13 @@ pub struct Slot {
     pub expires_at: Option<DateTime<Utc>>,
     pub on_expiry: OnExpiry,
     pub default_value: Option<Value>,
+    /// How long the asker waits, in seconds; None for ever.
+    pub wait_seconds: Option<i64>,
+    pub taken: Option<Taken>,
+    pub declined: Vec<PersonId>,
+    pub rung: i16,
+    /// Why whoever was asked cannot answer.
+    pub alarm: Option<String>,
     pub answer: Option<Value>,
     pub note: Option<String>,
     pub answered_by: Option<String>,
@@ -207,26 +270,81 @@ impl Slot {
         self.status == Status::Waiting && self.due_at.is_some_and(|due| due < now)
     }
 
-    /// Authority, from the person's rights at this request and the slot's state (design section 4, who is asked).
+    /// The arguments that run when this is approved as it stands; None for what has no action.
+    pub fn arguments(&self) -> Option<&Map<String, Value>> {
+        self.edited.as_ref().or(self.action.as_ref().map(|action| &action.arguments))
+    }
+
+    /// Answered, and the answer was yes.
+    pub fn is_approved(&self) -> bool {
+        self.status == Status::Answered
+            && self.answer.as_ref().and_then(|answer| answer.get("decision")?.as_str()) == Some("approve")
+    }
+
+    /// What people changed of the action since it was asked.
+    pub fn edits(&self) -> Vec<Edit> {
+        match (&self.action, &self.edited) {
+            (Some(action), Some(edited)) => {
+                action::edits(&action.editable, &action.arguments, edited).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who is on it at `now`.
+    pub fn taken_at(&self, now: DateTime<Utc>) -> Option<&Taken> {
+        self.taken.as_ref().filter(|taken| self.status == Status::Waiting && taken.until > now)
+    }
+
+    /// Authority, from the person's rights at this request and the slot's state (design section 4, who is asked). What
+    /// the closing statement checks again ([`close`]) says the same in SQL.
     pub fn standing(&self, person: &PersonActor) -> Standing {
-        if self.candidates.iter().any(|key| person.keys.contains(key)) {
-            return Standing::Asked;
+        let asked = self.candidates.iter().any(|key| person.keys.contains(key));
+        let concerns = person.sees_all() || self.for_id == Some(person.id);
+        let only_see = |sentence: String| match asked || concerns {
+            true => Standing::MayOnlySee(sentence),
+            false => Standing::Hidden,
+        };
+        if self.kind == Kind::Human && !person.sees_all() {
+            return only_see("Only a manager or an administrator can take work over.".to_owned());
         }
-        if person.is_manager() {
-            return Standing::OnBehalf;
+        if self.kind == Kind::Approval && self.for_id == Some(person.id) {
+            return only_see(
+                "This is for you, and nobody approves what they asked for themselves. Somebody else decides."
+                    .to_owned(),
+            );
         }
-        if person.sees_all() || self.for_id == Some(person.id) {
-            return Standing::MayOnlySee(format!(
-                "This question is for {}: you can read it here, but only they or a manager can answer it.",
-                self.asked_words()
+        if let Some(vote) = self.votes.iter().find(|vote| vote.id == person.id && self.status == Status::Waiting) {
+            let still = (self.needs as usize).saturating_sub(self.votes.len());
+            return only_see(format!(
+                "You approved this on {}; it needs {still} more.",
+                vote.at.format("%-d %B %Y at %H:%M UTC")
             ));
         }
-        Standing::Hidden
+        if asked && !self.declined.contains(&person.id) {
+            return Standing::Asked;
+        }
+        if person.is_manager() || (self.kind == Kind::Human && person.is_admin()) {
+            return Standing::OnBehalf;
+        }
+        if asked {
+            return only_see("You declined this question; it is with others now.".to_owned());
+        }
+        only_see(format!(
+            "This question is for {}: you can read it here, but only they or a manager can answer it.",
+            self.asked_words()
+        ))
+    }
+
+    /// Whether `person` may hand it to somebody else: whoever was asked, or a manager.
+    pub fn may_be_handed_over_by(&self, person: &PersonActor) -> bool {
+        let asked = self.candidates.iter().any(|key| person.keys.contains(key));
+        self.status == Status::Waiting && (person.is_manager() || (asked && !self.declined.contains(&person.id)))
     }
 
     /// "Mia", "the group finance", "any manager": whoever was asked, in words.
     pub fn asked_words(&self) -> &str {
-        self.waiting_on.strip_prefix("an answer from ").unwrap_or(&self.waiting_on)
+        self.waiting_on.split_once(" from ").map_or(&*self.waiting_on, |(_, words)| words)
     }
 
     /// Why no answer is taken any more; None while it waits.
@@ -255,4 +373,19 @@ pub async fn get(engine: &Engine, actor: &Actor, id: SlotId) -> Result<Slot, Ref
         Actor::Person(person) => slot.standing(person) != Standing::Hidden,
     };
     if seen { Ok(slot) } else { Err(Refusal::NotFound) }
+}
+
+/// The slot as it stands, with its task's row locked first (the order of everything that changes a task and its slots), so
+/// that nothing changes it until the transaction ends. None when there is no such slot.
+pub(crate) async fn lock(tx: &mut crate::Tx, id: SlotId) -> Result<Option<Slot>, Refusal> {
+    tx.transaction().await?;
+    lock_task_of(tx.conn(), id).await?;
+    list::read(tx.conn(), id).await
+}
+
+async fn lock_task_of(conn: &mut PgConnection, id: SlotId) -> Result<(), Refusal> {
+    sqlx::query!(r#"select id from task where id = (select task_id from slot where id = $1) for update"#, id.0)
+        .fetch_optional(conn)
+        .await?;
+    Ok(())
 }

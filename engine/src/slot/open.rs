@@ -4,12 +4,12 @@ use chrono::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Choice, Kind, OnExpiry, Priority, Slot, Status, answer, asked, close, list};
+use super::{Action, Choice, Kind, OnExpiry, Priority, Slot, Status, action, alarm, answer, asked, close, list};
 use crate::{
-    FieldError, Refusal, Tx,
-    actor::AgentActor,
-    fault,
-    ids::{AgentId, ClaimId, PersonId, SlotId, TaskId},
+    Actor, FieldError, Refusal, Tx,
+    actor::{AgentActor, PersonActor},
+    fault, file,
+    ids::{AgentId, ClaimId, FileId, PersonId, SlotId, TaskId},
     wake::Topic,
 };
 
@@ -25,6 +25,14 @@ pub struct NewSlot {
     pub context: String,
     pub options: Vec<Choice>,
     pub schema: Option<Value>,
+    /// Sealed from the deposit on, handed out once (kind question).
+    pub secret: bool,
+    /// What an approval is about, or what a client's tool is to do.
+    pub action: Option<Action>,
+    /// How many approvals.
+    pub needs: i32,
+    /// Files that the asker added before ([`crate::file::add`]).
+    pub attachments: Vec<FileId>,
     /// E-mail addresses, "group:<name>", "role:<role>"; empty: the person the work is for, else the sponsor.
     pub ask: Vec<String>,
     pub priority: Priority,
@@ -45,6 +53,10 @@ impl NewSlot {
             context: String::new(),
             options: Vec::new(),
             schema: None,
+            secret: false,
+            action: None,
+            needs: 1,
+            attachments: Vec::new(),
             ask: Vec::new(),
             priority: Priority::Normal,
             expires_in: None,
@@ -61,6 +73,8 @@ pub enum Asker<'a> {
     Agent(&'a AgentActor),
     /// Layby's own loop, fenced by the epoch of its lease.
     Loop(LoopAsks<'a>),
+    /// A supervisor who takes the work over: the slot is theirs, and whoever works on it writes no more.
+    Supervisor { person: &'a PersonActor, by: LoopAsks<'a> },
 }
 
 pub struct LoopAsks<'a> {
@@ -85,14 +99,15 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     check(&new)?;
     let (agent_id, agent, call_id, epoch) = match &asker {
         Asker::Agent(agent) => (agent.id, agent.name.as_str(), "", None),
-        Asker::Loop(by) => (by.agent_id, by.agent, by.call_id, Some(by.epoch)),
+        Asker::Loop(by) | Asker::Supervisor { by, .. } => (by.agent_id, by.agent, by.call_id, Some(by.epoch)),
     };
+    let takes_over = matches!(asker, Asker::Supervisor { .. });
     let name = new.name.clone().unwrap_or_else(|| digest(&new));
     let mut for_id = None;
     let mut claim_id = None;
     if let Some(task) = new.task_id {
         match &asker {
-            Asker::Loop(by) => (for_id, claim_id) = (by.for_id, by.claim_id),
+            Asker::Loop(by) | Asker::Supervisor { by, .. } => (for_id, claim_id) = (by.for_id, by.claim_id),
             Asker::Agent(_) => for_id = own_task(tx, agent_id, task).await?,
         }
         if let Some(slot) = list::asked(tx.conn(), task, call_id, &name).await? {
@@ -100,18 +115,29 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         }
     }
     let asked = match new.ask.as_slice() {
-        [] => asked::by_default(tx, agent_id, for_id).await?,
+        [] => asked::by_default(tx, agent_id, for_id, new.kind).await?,
         names => asked::named(tx, names).await?,
     };
+    let (asked, alarm) = alarm::asked_enough(tx, agent_id, asked, new.kind, for_id, new.needs).await?;
 
     let now = tx.now();
     let id: SlotId = tx.new_id();
     let task_id = new.task_id.unwrap_or_else(|| tx.new_id());
     let title: String = new.message.chars().take(200).collect();
-    let waiting_on = format!("an answer from {}", asked.words);
+    let waiting_on = format!("{} {}", new.kind.waits_for(), asked.words);
+    let digest = new.action.as_ref().map(|action| action::digest(&action.tool, &action.arguments));
+    if !new.attachments.is_empty() {
+        tx.transaction().await?;
+    }
     let expires_at = new.expires_in.map(|wait| now + wait);
     let due_at = new.target.map(|wait| now + wait);
-    let asked_line = format!("{agent} asked {}: {}", asked.words, title);
+    let mut asked_line = match &asker {
+        Asker::Supervisor { person, .. } => format!("{} took this work over.", person.name),
+        _ => format!("{agent} asked {}: {}", asked.words, title),
+    };
+    if let Some(alarm) = &alarm {
+        asked_line = format!("{asked_line} ({alarm})");
+    }
     let (lines, said, events): (&[&str], &[String], &[&str]) = match new.task_id {
         None => (
             &["started", "asked"],
@@ -122,16 +148,17 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     };
     let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
     let events: Vec<String> = events.iter().map(|&event| event.to_owned()).collect();
+    tx.savepoint().await?;
     fault::point("ask.before_commit");
     let opened = sqlx::query!(
         r#"
         with fresh as (
             insert into task (id, agent_id, title, status, questions, open_slots, created_at, updated_at)
-            select $1, $2, $3, 'waiting', 1, 1, $4, $4 where $5
+            select $1, $2, $3, 'waiting', $28, 1, $4, $4 where $5
             returning id
         ), parked as (
             update task
-            set status = 'waiting', questions = questions + 1, open_slots = open_slots + 1, updated_at = $4,
+            set status = 'waiting', questions = questions + $28, epoch = epoch + $29, open_slots = open_slots + 1, updated_at = $4,
                 ready_at = null, leased_by = null, lease_until = null
             where id = $1 and not $5 and agent_id = $2 and status in ('working', 'waiting')
               -- Our own loop writes only while it holds the lease it started with.
@@ -142,16 +169,18 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         ), opened as (
             insert into slot (id, task_id, agent_id, call_id, name, kind, message, context, options, schema, asked,
                               candidates, assignee_id, waiting_on, priority, opened_at, target_at, due_at, expires_at,
-                              on_expiry, default_value)
-            select $7, parent.id, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $20, $20, $21, $22, $23
+                              on_expiry, default_value, secret, action, digest, needs, wait_seconds, alarm)
+            select $7, parent.id, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $20, $20, $21, $22, $23,
+                   $30, $31, $32, $33, $34, $35
             from parent
             returning id, task_id
         ), candidate as (
             insert into slot_candidate (slot_id, candidate, priority, due_at, opened_at)
             select opened.id, key, $19, coalesce($20, 'infinity'), $4 from opened, unnest($16::text[]) key
         ), line as (
-            insert into record_line (task_id, at, kind, text)
-            select opened.task_id, $4, kind, text from opened, unnest($24::text[], $25::text[]) as said (kind, text)
+            insert into record_line (task_id, slot_id, at, kind, text)
+            select opened.task_id, opened.id, $4, kind, text
+            from opened, unnest($24::text[], $25::text[]) as said (kind, text)
         ), audited as (
             insert into audit (at, actor, action, object) select $4, $26, 'slot.opened', 'slot:' || id from opened
         ), event as (
@@ -185,8 +214,20 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         new.default_value,
         &lines,
         said,
-        format!("agent:{agent_id}"),
+        match &asker {
+            Asker::Supervisor { person, .. } => format!("person:{}", person.id),
+            _ => format!("agent:{agent_id}"),
+        },
         &events,
+        // What was asked; that an action is proposed or the work taken over is no question.
+        i32::from(matches!(new.kind, Kind::Question)),
+        i64::from(takes_over),
+        new.secret,
+        new.action.as_ref().map(|action| json!(action)),
+        digest,
+        new.needs,
+        new.expires_in.map(|wait| wait.num_seconds()),
+        alarm,
     )
     .fetch_one(tx.conn())
     .await;
@@ -194,6 +235,7 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         Ok(row) => row.count,
         // Asked twice at once: the other one's slot is this one.
         Err(sqlx::Error::Database(error)) if error.constraint() == Some("slot_asked_once") && epoch.is_none() => {
+            tx.back_to_savepoint().await?;
             return asked_at_once(tx, task_id, &new, name).await;
         }
         Err(error) => return Err(error.into()),
@@ -201,6 +243,11 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     fault::point("ask.after_commit");
     if opened != 1 {
         return Err(Refusal::TaskEnded("This task has ended, so nothing more can be asked for it.".to_owned()));
+    }
+    if let (false, Asker::Agent(agent)) = (new.attachments.is_empty(), &asker)
+        && !file::attach(tx, &Actor::Agent((*agent).clone()), id, &new.attachments).await?
+    {
+        return Err(Refusal::invalid("/attachments", "One of these files is not yours, or is used already."));
     }
     let slot = Slot {
         id,
@@ -215,13 +262,19 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         context: new.context,
         options: new.options,
         schema: new.schema,
-        secret: false,
+        secret: new.secret,
+        action: new.action,
+        digest,
+        edited: None,
+        edited_by: None,
+        votes: Vec::new(),
+        used_at: None,
         revision: 1,
         asked: asked.names,
         candidates: asked.keys,
         assignee_id: asked.assignee,
         waiting_on,
-        needs: 1,
+        needs: new.needs,
         priority: new.priority,
         status: Status::Waiting,
         opened_at: now,
@@ -230,6 +283,11 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         expires_at,
         on_expiry: new.on_expiry,
         default_value: new.default_value,
+        wait_seconds: new.expires_in.map(|wait| wait.num_seconds()),
+        taken: None,
+        declined: Vec::new(),
+        rung: 0,
+        alarm,
         answer: None,
         note: None,
         answered_by: None,
@@ -268,7 +326,8 @@ async fn asked_at_once(tx: &mut Tx, task: TaskId, new: &NewSlot, name: String) -
 
 /// The slot that stands under this name, when it asks the same.
 fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
-    if slot.message != new.message {
+    // The same words about another action would be a yes to something else.
+    if slot.message != new.message || slot.kind != new.kind || slot.action != new.action {
         return Err(Refusal::NameInUse(name));
     }
     Ok(Opened { slot, fresh: false })
@@ -276,7 +335,7 @@ fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
 
 /// The name of a question that was given none: the same question has the same name.
 fn digest(new: &NewSlot) -> String {
-    let question = json!([new.kind, new.message, new.options, new.schema]).to_string();
+    let question = json!([new.kind, new.message, new.options, new.schema, new.action]).to_string();
     let digest = Sha256::digest(question.as_bytes());
     digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -315,15 +374,62 @@ fn check(new: &NewSlot) -> Result<(), Refusal> {
     {
         wrong("/schema", &detail);
     }
+    if new.attachments.len() > 20 {
+        wrong("/attachments", "Attach at most 20 files.");
+    }
+    if new.on_expiry != OnExpiry::Tell && new.expires_in.is_none() {
+        wrong("/expires_in", "Say after how long: without a limit nothing ever expires.");
+    }
     match (new.on_expiry, &new.default_value) {
         (OnExpiry::Default, None) => wrong("/default", "Say which value is used when nobody answers."),
         (OnExpiry::Default, Some(value)) => {
-            if let Err(found) = answer::fits(&new.options, new.schema.as_ref(), value) {
+            if let Err(found) = answer::fits(new.kind, &new.options, new.schema.as_ref(), value) {
                 wrong("/default", &format!("The default does not fit: {}", found[0].detail));
             }
         }
         (_, Some(_)) => wrong("/default", "A default is used only with on_expiry \"default\"."),
         _ => {}
     }
+    errors.extend(by_kind(new));
     if errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(errors)) }
+}
+
+/// What belongs to one kind only.
+fn by_kind(new: &NewSlot) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut wrong = |when: bool, pointer: &str, detail: &str| {
+        if when {
+            errors.push(FieldError::new(pointer, detail));
+        }
+    };
+    let (approval, tool) = (new.kind == Kind::Approval, new.kind == Kind::ClientTool);
+    wrong(new.kind == Kind::SignIn, "/kind", "This version of Layby does not offer sign-ins to outside services yet.");
+    wrong((approval || tool) && new.action.is_none(), "/action", "Say which tool, with which arguments.");
+    wrong(!(approval || tool) && new.action.is_some(), "/action", "Only an approval or a client's tool has an action.");
+    wrong(!approval && new.needs != 1, "/needs", "Only an approval needs several people.");
+    wrong(!(1..=20).contains(&new.needs), "/needs", "An approval needs 1 to 20 people.");
+    wrong(new.secret && new.kind != Kind::Question, "/secret", "Only a question asks for a secret.");
+    wrong(
+        new.secret && (new.schema.is_some() || !new.options.is_empty()),
+        "/secret",
+        "A secret is words: without options and schema.",
+    );
+    wrong(
+        new.secret && new.on_expiry == OnExpiry::Default,
+        "/on_expiry",
+        "A secret has no default: it would stand in clear in the question.",
+    );
+    wrong(
+        approval && new.on_expiry == OnExpiry::Default,
+        "/on_expiry",
+        "An approval has no default: nobody's silence is a yes, and a rejection is a person's.",
+    );
+    let plain = matches!(new.kind, Kind::Approval | Kind::Human);
+    wrong(plain && new.schema.is_some(), "/schema", "This kind of question has a form of its own.");
+    wrong(new.kind != Kind::Question && !new.options.is_empty(), "/options", "Only a question has options.");
+    wrong(new.kind == Kind::Human && new.on_expiry == OnExpiry::Default, "/on_expiry", "A takeover has no default.");
+    if let Some(action) = &new.action {
+        errors.extend(action::check(action));
+    }
+    errors
 }

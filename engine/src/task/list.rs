@@ -15,6 +15,7 @@ struct Row {
     id: TaskId,
     agent_id: AgentId,
     agent: String,
+    inside: bool,
     title: String,
     about_kind: Option<String>,
     about_title: Option<String>,
@@ -46,6 +47,7 @@ impl From<Row> for Task {
             id: row.id,
             agent_id: row.agent_id,
             agent: row.agent,
+            inside: row.inside,
             title: row.title,
             about_kind: row.about_kind,
             about_title: row.about_title,
@@ -78,7 +80,7 @@ macro_rules! tasks {
         sqlx::query_as!(
             Row,
             r#"
-            select t.id as "id: TaskId", t.agent_id as "agent_id: AgentId", a.name as agent, t.title, t.about_kind,
+            select t.id as "id: TaskId", t.agent_id as "agent_id: AgentId", a.name as agent, a.inside, t.title, t.about_kind,
                    t.about_title, t.about_url, t.claim_id as "claim_id: ClaimId", t.for_id as "for_id: PersonId",
                    p.name as "for_name?", p.email as "for_email?", t.status as "status: Status",
                    oldest.waiting_on as "waiting_on?", oldest.opened_at as "waiting_since?", t.model_calls,

@@ -4,6 +4,7 @@ pub mod list;
 pub mod record;
 pub mod start;
 pub mod stop;
+pub mod take_over;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use crate::{
 pub use list::{TaskFilter, get, list};
 pub use record::{RecordLine, record};
 pub use stop::stop;
+pub use take_over::take_over;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +58,8 @@ pub struct Task {
     pub id: TaskId,
     pub agent_id: AgentId,
     pub agent: String,
+    /// Layby runs its loop.
+    pub inside: bool,
     pub title: String,
     pub about_kind: Option<String>,
     pub about_title: Option<String>,

@@ -71,6 +71,9 @@ pub(crate) async fn end(tx: &mut Tx, id: TaskId, ending: Ending<'_>) -> Result<b
             select id, $5, case $2 when 'done' then 'finished' when 'cancelled' then 'stopped' else $2 end, $7 from ended
         ), audited as (
             insert into audit (at, actor, action, object) select $5, $8, 'task.' || $2, 'task:' || id from ended
+        ), wiped as (
+            -- A secret that nobody took before the end is nobody's any more.
+            delete from sealed_secret s using slot, ended where slot.task_id = ended.id and s.slot_id = slot.id
         ), event as (
             insert into outbox (at, type, task_id)
             select $5, 'task.' || case $2 when 'done' then 'finished' else $2 end, id from ended

@@ -74,7 +74,11 @@ async fn a_session_ends_by_sign_out_disuse_disabling_and_a_new_password(pool: Pg
 
 #[sqlx::test(migrations = "../migrations")]
 async fn the_first_administrator_needs_the_code_and_there_is_one(pool: PgPool) {
-    let engine = engine::Engine::new(pool, std::sync::Arc::new(engine::testing::TestClock::default()));
+    let engine = engine::Engine::new(
+        pool,
+        std::sync::Arc::new(engine::testing::TestClock::default()),
+        engine::seal::Keyring::generate().0,
+    );
     let code = person::setup::new_code(&engine).await.unwrap().unwrap();
     let new = || NewPerson {
         email: "ada@example.com".into(),

@@ -312,7 +312,8 @@ async fn what_cannot_be_asked_is_refused_when_it_is_asked(pool: PgPool) {
         (NewSlot { schema: Some(json!({ "$ref": "https://example.com/schema" })), ..base() }, "/schema"),
         (NewSlot { schema: Some(json!({ "$ref": "file:///etc/passwd" })), ..base() }, "/schema"),
         (NewSlot { schema: Some(doubling()), ..base() }, "/schema"),
-        (NewSlot { on_expiry: OnExpiry::Default, ..base() }, "/default"),
+        (NewSlot { on_expiry: OnExpiry::Default, expires_in: Some(Duration::hours(1)), ..base() }, "/default"),
+        (NewSlot { on_expiry: OnExpiry::Escalate, ..base() }, "/expires_in"),
         (NewSlot { default_value: Some(json!("x")), ..base() }, "/default"),
         (NewSlot { message: "nul \0".into(), ..base() }, "/message"),
     ];

@@ -7,6 +7,7 @@ use engine::{
     agent::token::{self, TokenOwner},
     claim::{self, ClaimForm},
     clock::DatabaseClock,
+    seal::Keyring,
     testing::TestDesk,
 };
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ async fn number(pool: &PgPool, sql: &str) -> i64 {
 /// Files a claim, answers its question and sees the work finished, with one death at `point` on the way.
 async fn survives(pool: PgPool, point: &str) {
     TestDesk::new(pool.clone(), Vec::new()).await;
-    let engine = Engine::new(pool.clone(), Arc::new(DatabaseClock::new(&pool).await.unwrap()));
+    let engine = Engine::new(pool.clone(), Arc::new(DatabaseClock::new(&pool).await.unwrap()), Keyring::generate().0);
     let folder = std::env::temp_dir().join(format!("layby-fault-{}", engine.ids.next()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("script.json"), SCRIPT).unwrap();

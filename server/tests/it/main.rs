@@ -74,7 +74,7 @@ async fn the_api_refuses_with_problem_details_and_a_stable_code(pool: PgPool) {
         (Some(&agent), "/slots", question(json!({ "expires": "24h" })), 422, "invalid", Some("/expires")),
         (Some(&agent), "/slots", question(json!({ "expires_in": "soon" })), 422, "invalid", Some("/expires_in")),
         (Some(&agent), "/slots", question(json!({ "ask": ["nobody@x.example"] })), 422, "invalid", Some("/ask/0")),
-        (Some(&agent), "/slots", question(json!({ "kind": "approval" })), 422, "invalid", Some("/kind")),
+        (Some(&agent), "/slots", question(json!({ "kind": "approval" })), 422, "invalid", Some("/action")),
         (Some(&agent), "/slots", json!({ "kind": "question" }), 422, "invalid", Some("/message")),
         (Some(&agent), answer.as_str(), json!({ "value": "x" }), 403, "forbidden", None),
         (Some(&sam), answer.as_str(), json!({ "value": "x" }), 404, "not_found", None),

@@ -3,7 +3,7 @@
 mod rules;
 pub mod scripted;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ pub struct Request<'a> {
 
 /// A tool as the model is told of it. `arguments` is a JSON Schema.
 pub struct ToolSpec {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
     pub arguments: Value,
 }
 

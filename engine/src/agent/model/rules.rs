@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Call, Model, ModelError, Reply, Request};
 use crate::agent::{
-    conversation::{Turn, TurnKind},
-    tools::{ASK_PERSON, HAND_BACK, READ_CLAIM},
+    conversation::{Turn, TurnKind, called},
+    tools::{ASK_PERSON, CATEGORISE, HAND_BACK, READ_CLAIM},
 };
 
 pub(super) struct Rules;
@@ -28,7 +28,14 @@ fn next(turns: &[Turn]) -> Reply {
     let Some(claim) = results().find_map(|turn| turn.body.get("claim")) else {
         return call("I will read the claim first.", READ_CLAIM, json!({}));
     };
-    let answers: Vec<&Value> = results().map(|turn| &turn.body).filter(|body| body.get("claim").is_none()).collect();
+    // A category that the merchant's name contradicts is proposed once, whatever comes of it.
+    let called = |turn: &&Turn, name: &str| called(turns, turn).as_deref() == Some(name);
+    if let Some(category) = better_category(claim)
+        && !results().any(|turn| called(&turn, CATEGORISE))
+    {
+        return call("The category does not fit the merchant.", CATEGORISE, json!({ "category": category }));
+    }
+    let answers: Vec<&Value> = results().filter(|turn| called(turn, ASK_PERSON)).map(|turn| &turn.body).collect();
     let questions = questions(claim);
     match questions.get(answers.len()) {
         // Told that it may ask no more, it finishes with what it has.
@@ -40,6 +47,22 @@ fn next(turns: &[Turn]) -> Reply {
         }
         None => verdict(claim, &questions, &answers),
     }
+}
+
+/// The category that the merchant's name tells, when it is another than the claim's.
+fn better_category(claim: &Value) -> Option<&'static str> {
+    const TOLD: [(&str, &str); 6] = [
+        ("hotel", "lodging"),
+        ("pension", "lodging"),
+        ("bahn", "travel"),
+        ("airlines", "travel"),
+        ("taxi", "transport"),
+        ("restaurant", "meals"),
+    ];
+    let text = |key: &str| claim.get(key).and_then(Value::as_str).unwrap_or_default().to_lowercase();
+    let (merchant, category) = (text("merchant"), text("category"));
+    let (_, told) = TOLD.iter().find(|(part, _)| merchant.contains(part))?;
+    (*told != category).then_some(told)
 }
 
 struct Question {

@@ -74,6 +74,14 @@ pub(super) async fn bearer(State(auth): State<Auth>, mut request: Request, next:
     next.run(request).await
 }
 
+/// Refuses with 403 when the token was given none of these scopes.
+pub(super) fn needs_one(actor: &Actor, scopes: &[&str]) -> Result<(), Problem> {
+    match scopes.iter().any(|scope| actor.has_scope(scope)) {
+        true => Ok(()),
+        false => needs(actor, scopes[0]),
+    }
+}
+
 /// Refuses with 403 when the token was not given this scope.
 pub(super) fn needs(actor: &Actor, scope: &str) -> Result<(), Problem> {
     if actor.has_scope(scope) {

@@ -20,6 +20,17 @@ impl Problem {
         Self { status, code, detail: detail.into(), errors: Vec::new() }
     }
 
+    /// Answers that do not fit, with pointers into the request.
+    pub(super) fn invalid_answers(errors: Vec<FieldError>) -> Self {
+        let refusal = Refusal::InvalidAnswer(errors);
+        let errors = refusal.errors().to_vec();
+        Self { status: refusal.status(), code: refusal.code(), detail: refusal.to_string(), errors }
+    }
+
+    pub(super) fn with(self, errors: Vec<FieldError>) -> Self {
+        Self { errors, ..self }
+    }
+
     pub(super) fn field(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Refusal::Invalid(vec![FieldError::new(pointer, detail)]).into()
     }

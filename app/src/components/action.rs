@@ -1,0 +1,75 @@
+//! The action that an approval is about: exactly what runs, readable and as JSON, with what people changed.
+
+use engine::slot::{Kind, Slot};
+use leptos::prelude::*;
+use serde_json::Value;
+
+/// The tool, its arguments in a table, the same as JSON with the digest, and who approved so far.
+pub(crate) fn action(slot: &Slot) -> Option<AnyView> {
+    let (action, arguments) = (slot.action.as_ref()?, slot.arguments()?.clone());
+    let edits = slot.edits();
+    let rows = arguments.iter().map(|(name, value)| {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let before = edits.iter().find(|edit| edit.pointer == pointer).map(|edit| {
+            view! { <del><span class="sr-only">"before: "</span>{shown(&edit.before)}</del> " → " }
+        });
+        view! { <tr><th scope="row">{name.clone()}</th><td>{before}<span class="argument">{shown(value)}</span></td></tr> }
+    });
+    let rows = rows.collect_view();
+    let inner = edits.iter().filter(|edit| edit.pointer.matches('/').count() > 1).map(|edit| {
+        view! { <li>{edit.pointer.trim_start_matches('/').to_owned()} ": " <del>{shown(&edit.before)}</del> " → " {shown(&edit.after)}</li> }
+    });
+    let inner = inner.collect::<Vec<_>>();
+    let inner = (!inner.is_empty()).then(|| view! { <ul class="plain">{inner}</ul> });
+    let changed = (!edits.is_empty()).then(|| {
+        let who = slot.edited_by.clone().unwrap_or_else(|| "Somebody".to_owned());
+        view! { <p class="notice">{who} " changed what was asked."</p> }
+    });
+    let json = format!("{:#}", Value::Object(arguments));
+    let digest = slot.digest.clone().filter(|_| slot.kind == Kind::Approval);
+    let digest = digest.map(|digest| view! { <p class="faint">"SHA-256 of what runs: " <code>{digest}</code></p> });
+    let used = slot.used_at.filter(|_| slot.is_approved()).map(|_| view! { <p class="faint">"It has run, once."</p> });
+    Some(
+        view! {
+            <div class="action" data-test="action">
+                <p><b>{action.tool.clone()}</b></p>
+                <div class="wide"><table><tbody>{rows}</tbody></table></div>
+                {inner}
+                {changed}
+                {used}
+                <details><summary>"The same as JSON"</summary><pre>{json}</pre>{digest}</details>
+            </div>
+        }
+        .into_any(),
+    )
+}
+
+/// The votes of an approval that needs several.
+pub(crate) fn votes(slot: &Slot) -> Option<AnyView> {
+    if slot.needs < 2 {
+        return None;
+    }
+    let names = slot.votes.iter().map(|vote| vote.name.as_str()).collect::<Vec<_>>().join(", ");
+    let so_far = match slot.votes.len() {
+        0 => format!("Needs {} approvals; nobody has approved yet.", slot.needs),
+        count => format!("{count} of {} approvals: {names}.", slot.needs),
+    };
+    Some(view! {
+        <p class="votes" data-test="votes">
+            <progress max=slot.needs.to_string() value=slot.votes.len().to_string() aria-label="Approvals so far"></progress>
+            " " {so_far}
+        </p>
+    }
+    .into_any())
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "(empty)".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Null => "(nothing)".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,85 @@
+//! A form as a browser sends it, with or without files. Files are kept before anything else happens, so that a form that
+//! is refused comes back with them.
+
+use axum::{
+    extract::{FromRequest, Multipart, Request},
+    response::Response,
+};
+use engine::{Refusal, file};
+use http::header;
+
+use super::Fields;
+use crate::{context::Cx, page::error_page};
+
+/// Fields in their order, and files: the field's name, the file's name, its content.
+pub(crate) struct Sent {
+    fields: Vec<(String, String)>,
+    files: Vec<(String, String, axum::body::Bytes)>,
+}
+
+/// The fields with each file's id as its field's value.
+pub(crate) struct Kept {
+    pub fields: Vec<(String, String)>,
+    /// Id and name of the files that came with it.
+    pub files: Vec<(String, String)>,
+    /// A file that was not let in.
+    pub refused: Option<Refusal>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.starts_with("multipart/form-data") {
+            let Fields(fields) = Fields::from_request(request, state).await?;
+            return Ok(Self { fields, files: Vec::new() });
+        }
+        let mut parts =
+            Multipart::from_request(request, state).await.map_err(|rejection| error_page(rejection.status()))?;
+        let mut sent = Self { fields: Vec::new(), files: Vec::new() };
+        while let Some(part) = parts.next_field().await.map_err(|error| error_page(error.status()))? {
+            let name = part.name().unwrap_or_default().to_owned();
+            let file = part.file_name().map(str::to_owned);
+            let bytes = part.bytes().await.map_err(|error| error_page(error.status()))?;
+            match file {
+                // No file was chosen.
+                Some(file) if file.is_empty() && bytes.is_empty() => {}
+                Some(file) => sent.files.push((name, file, bytes)),
+                None => {
+                    let text = String::from_utf8_lossy(&bytes).replace('\0', "");
+                    sent.fields.push((name, text));
+                }
+            }
+        }
+        Ok(sent)
+    }
+}
+
+impl Sent {
+    /// Keeps the files as the person's own, to be used by the answer.
+    pub(crate) async fn keep(self, cx: &Cx) -> Kept {
+        let mut kept = Kept { fields: self.fields, files: Vec::new(), refused: None };
+        for (name, file, bytes) in self.files {
+            // Where the form points: the field's own place in its answer.
+            let pointer = name.rsplit_once("answer").map_or("", |(_, pointer)| pointer).to_owned();
+            let added = async {
+                let mut tx = cx.engine.begin().await?;
+                let id = file::add(&mut tx, &cx.actor(), &file, &bytes, &pointer).await?;
+                tx.commit().await?;
+                Ok::<_, Refusal>(id)
+            };
+            match added.await {
+                Ok(id) => {
+                    kept.fields.retain(|(field, _)| *field != name);
+                    kept.fields.push((name, id.to_string()));
+                }
+                Err(refusal) => kept.refused = Some(refusal),
+            }
+        }
+        let ids: Vec<_> = kept.fields.iter().filter_map(|(_, text)| text.parse().ok()).collect();
+        let names = file::names(&cx.engine, cx.person().id(), &ids).await.unwrap_or_default();
+        kept.files = names.into_iter().map(|(id, name)| (id.to_string(), name)).collect();
+        kept
+    }
+}

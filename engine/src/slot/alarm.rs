@@ -1,0 +1,141 @@
+//! The alarm: when nobody who was asked can answer, the sponsor and the managers are asked too, at once, instead of a wait
+//! that nobody ends (design section 4, who is asked).
+
+use super::{
+    Kind, Slot, Status,
+    asked::{self, Asked},
+    reassign::{Handover, hand_to},
+};
+use crate::{
+    Refusal, Tx,
+    ids::{AgentId, Id, PersonId, SlotId},
+};
+
+/// What decides how many people can answer.
+pub(super) struct Reach<'a> {
+    pub kind: Kind,
+    pub keys: &'a [String],
+    /// Whom the work is for: no vote of theirs counts.
+    pub for_id: Option<PersonId>,
+    /// Who declined or voted already.
+    pub without: &'a [PersonId],
+    /// How many are still needed.
+    pub needs: i64,
+}
+
+/// How many active people stand behind the keys and may answer.
+pub(super) async fn reachable(tx: &mut Tx, reach: &Reach<'_>) -> Result<i64, Refusal> {
+    let ids = |prefix: &str| -> Vec<uuid::Uuid> {
+        reach.keys.iter().filter_map(|key| key.strip_prefix(prefix)?.parse().ok()).collect()
+    };
+    let roles: Vec<String> = reach.keys.iter().filter_map(|key| Some(key.strip_prefix("role:")?.to_owned())).collect();
+    let without: Vec<_> = reach.without.iter().map(|id| id.uuid()).collect();
+    let except = reach.for_id.filter(|_| reach.kind == Kind::Approval);
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) as "count!" from (
+               select id from person where id = any($1)
+               union select cover_id from person where id = any($1) and covered
+               union select person_id from group_member where group_id = any($2)
+               union select person_id from person_role where role = any($3)
+           ) who join person p on p.id = who.id
+           where p.disabled_at is null and p.id is distinct from $4 and p.id <> all($5)
+             and (not $6 or exists (select 1 from person_role r
+                                    where r.person_id = p.id and r.role in ('manager', 'admin')))"#,
+        &ids("person:"),
+        &ids("group:"),
+        &roles,
+        except.map(|id| id.0),
+        &without,
+        reach.kind == Kind::Human,
+    )
+    .fetch_one(tx.conn())
+    .await?)
+}
+
+/// Whoever was asked, and, when too few of them can answer, also the sponsor and the managers, with the sentence that says
+/// so.
+pub(super) async fn asked_enough(
+    tx: &mut Tx,
+    agent: AgentId,
+    asked: Asked,
+    kind: Kind,
+    for_id: Option<PersonId>,
+    needs: i32,
+) -> Result<(Asked, Option<String>), Refusal> {
+    // The ordinary question to somebody who is there needs no further look.
+    if kind == Kind::Question && asked.anybody {
+        return Ok((asked, None));
+    }
+    let reach = Reach { kind, keys: &asked.keys, for_id, without: &[], needs: i64::from(needs) };
+    let found = reachable(tx, &reach).await?;
+    if found >= reach.needs {
+        return Ok((asked, None));
+    }
+    let alarm = sentence(&asked.words, found, needs);
+    let wider = wider(tx, agent, &asked.names, for_id.filter(|_| kind == Kind::Approval)).await?;
+    Ok((wider, Some(alarm)))
+}
+
+fn sentence(words: &str, found: i64, needs: i32) -> String {
+    match found {
+        0 => format!("{words} cannot answer this now, so the sponsor and the managers are asked too."),
+        _ => format!(
+            "This needs {needs} approvals and only {found} of those asked can give one, so the sponsor and the managers \
+             are asked too."
+        ),
+    }
+}
+
+/// Those who were asked, the sponsor and the managers.
+async fn wider(tx: &mut Tx, agent: AgentId, names: &[String], except: Option<PersonId>) -> Result<Asked, Refusal> {
+    let (sponsor, _) = asked::rung(tx, agent, except, &[]).await?;
+    let mut names = names.to_vec();
+    names.extend(sponsor.names);
+    names.push("role:manager".to_owned());
+    asked::named(tx, &names).await
+}
+
+/// Looks again at every waiting slot that asked one of `keys`, after somebody was disabled or left a group, and raises the
+/// alarm where nobody can answer any more. Needs a transaction.
+pub(crate) async fn raise(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
+    let ids = sqlx::query_scalar!(
+        r#"select distinct slot_id as "id: SlotId" from slot_candidate where candidate = any($1)"#,
+        keys
+    )
+    .fetch_all(tx.conn())
+    .await?;
+    for id in ids {
+        let Some(slot) = super::lock(tx, id).await? else { continue };
+        if slot.status == Status::Waiting && slot.alarm.is_none() {
+            raise_for(tx, &slot).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn raise_for(tx: &mut Tx, slot: &Slot) -> Result<(), Refusal> {
+    let without: Vec<_> = slot.declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
+    let reach = Reach {
+        kind: slot.kind,
+        keys: &slot.candidates,
+        for_id: slot.for_id,
+        without: &without,
+        needs: i64::from(slot.needs) - slot.votes.len() as i64,
+    };
+    let found = reachable(tx, &reach).await?;
+    if found >= reach.needs {
+        return Ok(());
+    }
+    let said = sentence(slot.asked_words(), found, slot.needs);
+    let asked = wider(tx, slot.agent_id, &slot.asked, slot.for_id.filter(|_| slot.kind == Kind::Approval)).await?;
+    let handover = Handover {
+        rung: slot.rung,
+        expires_at: slot.expires_at,
+        declined: &slot.declined,
+        alarm: Some(&said),
+        line: "alarm",
+        said: &said,
+        actor: "system",
+    };
+    hand_to(tx, slot, asked, handover).await
+}
