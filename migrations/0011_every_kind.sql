@@ -19,6 +19,9 @@ alter table slot
     -- Why whoever was asked cannot answer.
     add column alarm          text;
 
+-- json, not jsonb: a form has its fields, and a table its arguments, in the order in which they were written.
+alter table slot alter column schema type json, alter column action type json;
+
 -- Whoever declined or voted already does not see it in their inbox.
 alter table slot_candidate add column hidden_from uuid[] not null default '{}';
 

@@ -136,6 +136,58 @@ impl TestDesk {
         Ok(deposited)
     }
 
+    /// Answers what was seen at a revision, as an approval needs it.
+    pub async fn decide(
+        &self,
+        who: Who,
+        slot: SlotId,
+        revision: slot::Revision,
+        value: Value,
+    ) -> Result<slot::Deposited, Refusal> {
+        let actor = self.actor(who).await;
+        let mut tx = self.engine.single().await?;
+        let deposited = slot::deposit(&mut tx, &actor, slot, Some(revision), value, None).await?;
+        tx.commit().await?;
+        Ok(deposited)
+    }
+
+    pub async fn reassign(&self, who: Who, slot: SlotId, to: &str) -> Result<(), Refusal> {
+        let actor = self.actor(who).await;
+        let mut tx = self.engine.begin().await?;
+        slot::reassign(&mut tx, &actor, slot, to, "They know better.").await?;
+        tx.commit().await
+    }
+
+    pub async fn decline(&self, who: Who, slot: SlotId) -> Result<(), Refusal> {
+        let actor = self.actor(who).await;
+        let mut tx = self.engine.begin().await?;
+        slot::decline(&mut tx, &actor, slot, "I do not know.").await?;
+        tx.commit().await
+    }
+
+    pub async fn take_over(&self, who: Who, task: TaskId) -> Result<SlotId, Refusal> {
+        let person = self.person(who).await;
+        let mut tx = self.engine.begin().await?;
+        let slot = task::take_over(&mut tx, &person, task).await?;
+        tx.commit().await?;
+        Ok(slot)
+    }
+
+    /// The slot as a manager sees it.
+    pub async fn slot(&self, id: SlotId) -> Slot {
+        slot::get(&self.engine, &self.actor(Who::Noor).await, id).await.expect("a manager sees every slot")
+    }
+
+    /// How many a person's inbox has.
+    pub async fn inbox(&self, who: Who) -> usize {
+        slot::inbox(&self.engine, &self.person(who).await).await.expect("the inbox can be read").len()
+    }
+
+    /// A number that a statement counts.
+    pub async fn count(&self, sql: &str) -> i64 {
+        sqlx::query_scalar(sql).fetch_one(&self.engine.pool).await.expect("the statement counts")
+    }
+
     pub async fn stop(&self, who: Who, task: TaskId, reason: &str) -> Result<(), Refusal> {
         let person = self.person(who).await;
         let mut tx = self.engine.begin().await?;
@@ -187,6 +239,36 @@ impl TestDesk {
         slot::expire::due(&self.engine).await.expect("what is due can expire");
         agent::work::run_until_quiet(&self.engine, &self.models).await.expect("the work can go on");
     }
+}
+
+/// An approval of a refund of 40 for A-17, of which the amount may be changed.
+pub fn refund(ask: &[&str], needs: i32) -> NewSlot {
+    NewSlot {
+        kind: slot::Kind::Approval,
+        action: Some(slot::Action {
+            tool: "refund".to_owned(),
+            arguments: json!({ "order": "A-17", "amount": 40 }).as_object().cloned().unwrap_or_default(),
+            editable: vec!["/amount".to_owned()],
+            schema: None,
+        }),
+        needs,
+        ask: ask.iter().map(|&name| name.to_owned()).collect(),
+        ..NewSlot::question("Refund 40 EUR for A-17?")
+    }
+}
+
+/// Yes, as it stands.
+pub fn approve() -> Value {
+    json!({ "decision": "approve" })
+}
+
+/// Yes, with another amount.
+pub fn approve_amount(amount: i64) -> Value {
+    json!({ "decision": "approve", "arguments": { "order": "A-17", "amount": amount } })
+}
+
+pub fn reject(reason: &str) -> Value {
+    json!({ "decision": "reject", "reason": reason })
 }
 
 /// A scripted reply that asks.

@@ -335,8 +335,9 @@ fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
 
 /// The name of a question that was given none: the same question has the same name.
 fn digest(new: &NewSlot) -> String {
-    let question = json!([new.kind, new.message, new.options, new.schema, new.action]).to_string();
-    let digest = Sha256::digest(question.as_bytes());
+    let question = json!([new.kind, new.message, new.options, new.schema, new.action]);
+    let canonical = serde_json_canonicalizer::to_vec(&question).unwrap_or_else(|_| question.to_string().into_bytes());
+    let digest = Sha256::digest(canonical);
     digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,7 +1,10 @@
 //! What must always be true, each test a promise of the design.
 
 mod agents;
+mod approvals;
 mod claims;
+mod handing;
+mod kinds;
 mod peers;
 mod people;
 mod slots;

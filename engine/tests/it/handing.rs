@@ -1,0 +1,163 @@
+//! Handing over: reassigning, declining, being on it, absence and cover, and the alarm when nobody can answer.
+
+use chrono::Duration;
+use engine::{
+    agent::model::Reply,
+    person::{self, away::AwayForm},
+    slot::{self, NewSlot, Status},
+    testing::{TestDesk, Who, approve, refund},
+};
+use serde_json::json;
+use sqlx::PgPool;
+
+const NONE: Vec<Reply> = Vec::new();
+
+fn asking(who: &[&str]) -> NewSlot {
+    NewSlot { ask: who.iter().map(|&who| who.to_owned()).collect(), ..NewSlot::question("Why?") }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_question_goes_from_hand_to_hand_and_only_its_holder_answers(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let slot = desk.ask(&agent, asking(&["mia@layby.example"])).await.unwrap();
+    assert_eq!(desk.reassign(Who::Sam, slot.id, "sam@layby.example").await.unwrap_err().code(), "not_found");
+    assert_eq!(desk.reassign(Who::Ada, slot.id, "sam@layby.example").await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.reassign(Who::Mia, slot.id, "nobody@x.example").await.unwrap_err().errors()[0].pointer, "/to");
+    assert_eq!(desk.reassign(Who::Mia, slot.id, "mia@layby.example").await.unwrap_err().errors()[0].pointer, "/to");
+    desk.reassign(Who::Mia, slot.id, "sam@layby.example").await.unwrap();
+    assert_eq!((desk.inbox(Who::Mia).await, desk.inbox(Who::Sam).await), (0, 1));
+    assert_eq!(desk.answer(Who::Mia, slot.id, json!("mine?")).await.unwrap_err().code(), "not_found");
+    desk.reassign(Who::Noor, slot.id, "group:finance").await.unwrap();
+    assert!(!desk.answer(Who::Sam, slot.id, json!("Because.")).await.unwrap().on_behalf);
+    assert_eq!(desk.reassign(Who::Noor, slot.id, "mia@layby.example").await.unwrap_err().code(), "already_answered");
+    let lines = slot::history(&desk.engine, slot.id).await.unwrap();
+    let kinds: Vec<_> = lines.iter().map(|line| line.kind.as_str()).collect();
+    assert_eq!(kinds, ["started", "asked", "reassigned", "reassigned", "answered"]);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn who_declines_is_asked_no_more_and_somebody_always_is(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    // Sam declines a group's question: it stays with the others of the group, out of Sam's sight.
+    let group = desk.ask(&agent, asking(&["group:finance"])).await.unwrap();
+    desk.decline(Who::Sam, group.id).await.unwrap();
+    assert_eq!(desk.inbox(Who::Sam).await, 0);
+    assert_eq!(desk.answer(Who::Sam, group.id, json!("after all")).await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.inbox(Who::Noor).await, 1);
+    assert!(!desk.answer(Who::Noor, group.id, json!("Because.")).await.unwrap().on_behalf);
+
+    // The only one asked declines: the sponsor, then the managers, then nobody is left and the decline is refused.
+    let mias = desk.ask(&agent, NewSlot { name: Some("m".into()), ..asking(&["mia@layby.example"]) }).await.unwrap();
+    desk.decline(Who::Mia, mias.id).await.unwrap();
+    assert_eq!(desk.slot(mias.id).await.asked, vec!["noor@layby.example".to_owned()]);
+    assert_eq!(desk.decline(Who::Noor, mias.id).await.unwrap_err().code(), "forbidden");
+    assert_eq!(desk.decline(Who::Mia, mias.id).await.unwrap_err().code(), "not_found");
+    // Asked anew, who declined may answer.
+    desk.reassign(Who::Noor, mias.id, "mia@layby.example").await.unwrap();
+    assert!(desk.answer(Who::Mia, mias.id, json!("Because.")).await.is_ok());
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn being_on_it_is_shown_to_others_ends_by_itself_and_keeps_nobody_from_answering(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let slot = desk.ask(&agent, asking(&["group:finance"])).await.unwrap();
+    let take = async |who| {
+        let actor = desk.actor(who).await;
+        let mut tx = desk.engine.begin().await.unwrap();
+        let taken = slot::take(&mut tx, &actor, slot.id).await;
+        tx.commit().await.unwrap();
+        taken
+    };
+    assert_eq!(take(Who::Mia).await.unwrap_err().code(), "not_found");
+    take(Who::Sam).await.unwrap();
+    assert_eq!(take(Who::Noor).await.unwrap_err().code(), "taken");
+    let now = desk.engine.clock.now();
+    assert_eq!(desk.slot(slot.id).await.taken_at(now).unwrap().name, "Sam Okafor");
+    let line = slot::inbox(&desk.engine, &desk.person(Who::Noor).await).await.unwrap().remove(0);
+    assert_eq!(line.taken_by.as_deref(), Some("Sam Okafor"));
+    desk.clock.advance(slot::on_it::HOLDS);
+    assert_eq!(desk.slot(slot.id).await.taken_at(desk.engine.clock.now()), None);
+    take(Who::Noor).await.unwrap();
+    assert!(desk.answer(Who::Sam, slot.id, json!("Because.")).await.is_ok());
+    assert_eq!(take(Who::Noor).await.unwrap_err().code(), "already_answered");
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_cover_answers_on_behalf_of_who_is_away_and_only_meanwhile(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let before = desk.ask(&agent, asking(&["mia@layby.example"])).await.unwrap();
+    let form = |from: &str, until: &str, cover: &str| AwayForm {
+        from: from.to_owned(),
+        until: until.to_owned(),
+        cover: cover.to_owned(),
+    };
+    let mia = desk.person(Who::Mia).await;
+    for (form, pointer) in [
+        (form("soon", "", "sam@layby.example"), "/from"),
+        (form("2031-03-05", "2031-03-04", "sam@layby.example"), "/until"),
+        (form("2031-03-04", "", "mia@layby.example"), "/cover"),
+        (form("2031-03-04", "", ""), "/cover"),
+        (form("2031-02-01", "2031-02-02", "sam@layby.example"), "/until"),
+    ] {
+        let refusal = person::away::go_away(&desk.engine, &mia, &form).await.unwrap_err();
+        assert_eq!(refusal.errors()[0].pointer, pointer, "{form:?}");
+    }
+    person::away::go_away(&desk.engine, &mia, &form("2031-03-04", "2031-03-05", "sam@layby.example")).await.unwrap();
+    assert_eq!(desk.inbox(Who::Sam).await, 0, "it is only Monday");
+    assert_eq!(desk.answer(Who::Sam, before.id, json!("x")).await.unwrap_err().code(), "not_found");
+    desk.clock.advance(Duration::days(1));
+    desk.settle().await;
+    let during = desk.ask(&agent, NewSlot { name: Some("d".into()), ..asking(&["mia@layby.example"]) }).await.unwrap();
+    assert_eq!((desk.inbox(Who::Sam).await, desk.inbox(Who::Mia).await), (2, 2));
+    assert!(desk.answer(Who::Sam, before.id, json!("Because.")).await.unwrap().on_behalf);
+    let answered = desk.slot(before.id).await;
+    assert_eq!(
+        (answered.answered_by.as_deref(), answered.on_behalf_of.as_deref()),
+        (Some("Sam Okafor"), Some("Mia Lindqvist"))
+    );
+    desk.clock.advance(Duration::days(2));
+    desk.settle().await;
+    assert_eq!(desk.inbox(Who::Sam).await, 0, "Mia is back");
+    assert_eq!(desk.answer(Who::Sam, during.id, json!("x")).await.unwrap_err().code(), "not_found");
+    assert_eq!(person::away::away(&desk.engine, mia.id()).await.unwrap(), None);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_question_that_nobody_can_answer_says_so_to_the_sponsor_and_the_managers_at_once(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let disable = async |email: &str| {
+        let mut tx = desk.engine.begin().await.unwrap();
+        person::disable(&mut tx, "system", email).await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    // Asked while they were there, then disabled: the waiting question finds somebody at once.
+    let waiting = desk.ask(&agent, asking(&["mia@layby.example"])).await.unwrap();
+    assert_eq!(waiting.alarm, None);
+    disable("mia@layby.example").await;
+    let found = desk.slot(waiting.id).await;
+    assert!(found.alarm.as_deref().unwrap().contains("cannot answer"), "{:?}", found.alarm);
+    assert_eq!(desk.inbox(Who::Noor).await, 1);
+    // Asked when nobody is there any more, or of an empty group: the same.
+    let late = desk.ask(&agent, NewSlot { name: Some("late".into()), ..asking(&["mia@layby.example"]) }).await.unwrap();
+    assert!(late.alarm.is_some());
+    sqlx::query("insert into people_group (id, name) values (gen_random_uuid(), 'empty')")
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
+    let empty = desk.ask(&agent, NewSlot { name: Some("empty".into()), ..asking(&["group:empty"]) }).await.unwrap();
+    assert!(empty.alarm.is_some());
+    assert_eq!(desk.inbox(Who::Noor).await, 3);
+    assert!(desk.answer(Who::Noor, empty.id, json!("I can.")).await.is_ok());
+    // An approval that needs more than there are says how many can.
+    let few =
+        desk.ask(&agent, NewSlot { name: Some("few".into()), ..refund(&["sam@layby.example"], 2) }).await.unwrap();
+    assert!(few.alarm.as_deref().unwrap().contains("only 1"), "{:?}", few.alarm);
+    desk.decide(Who::Sam, few.id, 1, approve()).await.unwrap();
+    desk.decide(Who::Noor, few.id, 1, approve()).await.unwrap();
+    assert_eq!(desk.slot(few.id).await.status, Status::Answered);
+}
