@@ -12,6 +12,8 @@ alter table slot
     add column taken_by       uuid references person,
     add column taken_until    timestamptz,
     add column declined       uuid[] not null default '{}',
+    -- How often it was handed on: whoever closes it clears the inboxes of those that it read.
+    add column handed         integer not null default 0,
     -- 0 whoever was asked, 1 the sponsor, 2 the managers.
     add column rung           smallint not null default 0,
     -- How long the asker waits, for the new deadline of the next rung.

@@ -56,7 +56,7 @@ pub struct TestDesk {
     people: Vec<PersonId>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Mia,
     Sam,
@@ -238,6 +238,64 @@ impl TestDesk {
         person::away::due(&self.engine).await.expect("absences can begin and end");
         slot::expire::due(&self.engine).await.expect("what is due can expire");
         agent::work::run_until_quiet(&self.engine, &self.models).await.expect("the work can go on");
+    }
+}
+
+/// A waiting slot that is nowhere, for whoever only looks at its form.
+pub fn bare(new: NewSlot) -> Slot {
+    let digest = new.action.as_ref().map(|action| slot::action::digest(&action.tool, &action.arguments));
+    let id = uuid::Uuid::nil();
+    Slot {
+        id: SlotId(id),
+        task_id: TaskId(id),
+        task_title: String::new(),
+        agent_id: crate::ids::AgentId(id),
+        agent: String::new(),
+        call_id: String::new(),
+        name: String::new(),
+        kind: new.kind,
+        message: new.message,
+        context: new.context,
+        options: new.options,
+        schema: new.schema,
+        secret: new.secret,
+        action: new.action,
+        digest,
+        edited: None,
+        edited_by: None,
+        votes: Vec::new(),
+        used_at: None,
+        revision: 1,
+        asked: Vec::new(),
+        candidates: Vec::new(),
+        assignee_id: None,
+        waiting_on: String::new(),
+        needs: new.needs,
+        priority: new.priority,
+        status: slot::Status::Waiting,
+        opened_at: DateTime::UNIX_EPOCH,
+        target_at: None,
+        due_at: None,
+        expires_at: None,
+        on_expiry: new.on_expiry,
+        default_value: None,
+        wait_seconds: None,
+        taken: None,
+        declined: Vec::new(),
+        handed: 0,
+        rung: 0,
+        alarm: None,
+        answer: None,
+        note: None,
+        answered_by: None,
+        answered_by_email: None,
+        on_behalf_of: None,
+        on_behalf_of_email: None,
+        reason: None,
+        closed_at: None,
+        for_id: None,
+        for_name: None,
+        claim_id: None,
     }
 }
 

@@ -81,9 +81,12 @@ pub(super) async fn decide(
             let said = format!("{who} rejected it after {after}: {reason}");
             let answer = json!({ "decision": "reject", "reason": reason });
             let result = Some(json!({ "rejected": true, "reason": reason, "said": said }));
+            // Who approved a moment ago, in another window, has not rejected: decided on the votes as they were read.
+            let approved =
+                Approved { votes_seen: slot.votes.len(), votes: json!(slot.votes), arguments: None };
             fault::point("deposit.before_commit");
-            let closed =
-                close::close(tx, slot, Ending { answer: Some(&answer), result, said: &said, ..ending }).await?;
+            let ending = Ending { answer: Some(&answer), approved: Some(approved), result, said: &said, ..ending };
+            let closed = close::close(tx, slot, ending).await?;
             Ok(closed.then_some(Deposited { on_behalf: behalf.is_some(), still: None }))
         }
         Decision::Approve { arguments } => {
@@ -185,7 +188,7 @@ async fn vote(
                 revision = s.revision + case when $4 is null then 0 else 1 end
             from locked
             where s.id = $1 and s.task_id = $2 and s.status = 'waiting' and s.revision = $7
-              and jsonb_array_length(s.votes) = $8
+              and jsonb_array_length(s.votes) = $8 and s.handed = $14
               and exists (
                   select 1 from acting_person p
                   where p.id = $6 and p.keys && (s.candidates || 'role:manager'::text) and p.id is distinct from $9
@@ -215,6 +218,7 @@ async fn vote(
         now,
         said,
         json!({ "digest": edited.map_or(slot.digest.as_ref(), |(digest, _)| Some(digest)) }),
+        slot.handed,
     )
     .fetch_one(tx.conn())
     .await?;

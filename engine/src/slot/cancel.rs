@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{Status, close, close::Ending, list};
+use super::{Status, close, close::Ending};
 use crate::{Actor, Refusal, Tx, ids::SlotId};
 
 /// Cancels a waiting slot: the asking agent, or whoever may stop the task.
 ///
 /// Refuses with `not_found`, `not_yours`, `invalid` (pointer /reason) or how the slot ended.
 pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Result<(), Refusal> {
-    let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
+    let slot = super::lock(tx, id).await?.ok_or(Refusal::NotFound)?;
     let (name, may) = match actor {
         Actor::Agent(agent) if agent.id == slot.agent_id => (&agent.name, true),
         Actor::Agent(_) => return Err(Refusal::NotFound),
@@ -22,6 +22,9 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
         ));
     }
     let reason = checked_reason(reason)?;
+    if let Some(refusal) = slot.closed_refusal() {
+        return Err(refusal);
+    }
     let said = format!("{name} withdrew the question: {reason}");
     let ending = Ending {
         reason: Some(&reason),
@@ -30,11 +33,10 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
         actor: &actor.key(),
         ..Ending::new(Status::Cancelled)
     };
-    if close::close(tx, &slot, ending).await? {
-        return Ok(());
+    match close::close(tx, &slot, ending).await? {
+        true => Ok(()),
+        false => Err(Refusal::fault("a locked slot could not be closed")),
     }
-    let slot = list::read(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
-    Err(slot.closed_refusal().unwrap_or(Refusal::NotFound))
 }
 
 /// A reason that people will read: not empty, at most 1,000 characters.

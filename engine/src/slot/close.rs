@@ -62,7 +62,8 @@ impl Ending<'_> {
 }
 
 /// Closes `slot` and makes its task ready when no other slot of it is open: one statement, so all of it or nothing.
-/// Answers false when it was no longer waiting, had another revision, or the answerer no longer has the right.
+/// Answers false when it was no longer as it was read: not waiting, another revision, handed on, or the answerer without
+/// the right. Whoever calls reads again.
 pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Result<bool, Refusal> {
     let now = tx.now();
     let (arguments, digest) = ending.approved.as_ref().and_then(|approved| approved.arguments).unzip();
@@ -82,6 +83,8 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
             from locked
             where s.id = $1 and s.task_id = $2 and s.status = 'waiting'
               and ($10::int is null or s.revision = $10)
+              -- Handed on since it was read: whose inboxes to clear has changed, and this snapshot does not see it.
+              and s.handed = $21
               -- Who may answer is decided from the state of this moment, not of when the page was loaded.
               and ($6::uuid is null or exists (
                   select 1 from acting_person p
@@ -146,6 +149,7 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
         ending.approved.as_ref().map(|approved| approved.votes_seen as i32),
         ending.sealed.map(|sealed| sealed.key_id.as_str()),
         ending.sealed.map(|sealed| sealed.bytes.as_slice()),
+        slot.handed,
     )
     .fetch_optional(tx.conn())
     .await?;

@@ -37,7 +37,7 @@ pub async fn deposit(
     note: Option<String>,
 ) -> Result<Deposited, Refusal> {
     let note = note.filter(|note| !note.trim().is_empty());
-    // An approval of several may find, when it writes, that another came first; each try then sees one vote more.
+    // Who finds, when it writes, that something changed since it read (a vote more, handed on, an end), reads again.
     for _ in 0..8 {
         let slot = list::lean(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
         let person = match actor {
@@ -70,11 +70,8 @@ pub async fn deposit(
             _ => give(tx, actor, &slot, person, behalf, value.clone(), note).await?,
         };
         fault::point("deposit.after_commit");
-        match done {
-            Some(deposited) => return Ok(deposited),
-            None if slot.kind == Kind::Approval && slot.needs > 1 => continue,
-            // Somebody was first, or something changed, between reading and writing.
-            None => return Err(ended(tx, id, revision).await?),
+        if let Some(deposited) = done {
+            return Ok(deposited);
         }
     }
     Err(ended(tx, id, revision).await?)

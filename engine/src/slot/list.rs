@@ -50,6 +50,7 @@ struct Row {
     taken_name: Option<String>,
     taken_until: Option<DateTime<Utc>>,
     declined: Vec<PersonId>,
+    handed: i32,
     rung: i16,
     alarm: Option<String>,
     answer: Option<Value>,
@@ -107,6 +108,7 @@ impl From<Row> for Slot {
                 _ => None,
             },
             declined: row.declined,
+            handed: row.handed,
             rung: row.rung,
             alarm: row.alarm,
             answer: row.answer,
@@ -139,7 +141,7 @@ pub(crate) async fn lean(conn: &mut PgConnection, id: SlotId) -> Result<Option<S
                s.status as "status: Status", s.opened_at, s.target_at, s.due_at, s.expires_at,
                s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.wait_seconds,
                null as "taken_by: PersonId", null as taken_name, null as "taken_until: DateTime<Utc>",
-               s.declined as "declined: Vec<PersonId>", s.rung, s.alarm, s.answer, s.note,
+               s.declined as "declined: Vec<PersonId>", s.handed, s.rung, s.alarm, s.answer, s.note,
                null as answered_by, null as answered_by_email, null as on_behalf_of, null as on_behalf_of_email,
                s.reason, s.closed_at, t.for_id as "for_id: PersonId", null as for_name,
                t.claim_id as "claim_id: ClaimId"
@@ -179,7 +181,7 @@ macro_rules! slots {
                    s.status as "status: Status", s.opened_at, s.target_at, s.due_at, s.expires_at,
                    s.on_expiry as "on_expiry: OnExpiry", s.default_value, s.wait_seconds,
                    s.taken_by as "taken_by: PersonId", taker.name as "taken_name?", s.taken_until,
-                   s.declined as "declined: Vec<PersonId>", s.rung, s.alarm, s.answer, s.note,
+                   s.declined as "declined: Vec<PersonId>", s.handed, s.rung, s.alarm, s.answer, s.note,
                    who.name as "answered_by?", who.email as "answered_by_email?",
                    instead.name as "on_behalf_of?", instead.email as "on_behalf_of_email?", s.reason, s.closed_at,
                    t.for_id as "for_id: PersonId", whom.name as "for_name?", t.claim_id as "claim_id: ClaimId"

@@ -229,6 +229,8 @@ pub struct Slot {
     pub wait_seconds: Option<i64>,
     pub taken: Option<Taken>,
     pub declined: Vec<PersonId>,
+    /// How often it was handed on.
+    pub handed: i32,
     pub rung: i16,
     /// Why whoever was asked cannot answer.
     pub alarm: Option<String>,

@@ -99,7 +99,7 @@ pub(super) async fn hand_to(tx: &mut Tx, slot: &Slot, asked: Asked, to: Handover
     let hidden_from: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id.uuid())).collect();
     let changed = sqlx::query!(
         "update slot set asked = $2, candidates = $3, assignee_id = $4, waiting_on = $5, rung = $6, expires_at = $7,
-                         declined = $8, alarm = $9, taken_by = null, taken_until = null
+                         declined = $8, alarm = $9, handed = handed + 1, taken_by = null, taken_until = null
          where id = $1 and status = 'waiting'",
         slot.id.0,
         &asked.names,

@@ -3,8 +3,10 @@
 mod agents;
 mod approvals;
 mod claims;
+mod forms;
 mod handing;
 mod kinds;
+mod model;
 mod peers;
 mod people;
 mod slots;
