@@ -100,8 +100,9 @@ pub async fn add(tx: &mut Tx, actor: &Actor, name: &str, bytes: &[u8], pointer: 
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match infer::get(bytes).map(|found| found.mime_type()) {
         Some(known @ ("application/pdf" | "image/png" | "image/jpeg")) => Some(known),
-        Some(_) => None,
-        None => {
+        Some(other) if !other.starts_with("text/") => None,
+        // Whatever kind of text it is, it is served as plain text and as a download.
+        _ => {
             let text = std::str::from_utf8(bytes).ok()?;
             (!text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t')))
                 .then_some("text/plain")

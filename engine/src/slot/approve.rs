@@ -82,8 +82,7 @@ pub(super) async fn decide(
             let answer = json!({ "decision": "reject", "reason": reason });
             let result = Some(json!({ "rejected": true, "reason": reason, "said": said }));
             // Who approved a moment ago, in another window, has not rejected: decided on the votes as they were read.
-            let approved =
-                Approved { votes_seen: slot.votes.len(), votes: json!(slot.votes), arguments: None };
+            let approved = Approved { votes_seen: slot.votes.len(), votes: json!(slot.votes), arguments: None };
             fault::point("deposit.before_commit");
             let ending = Ending { answer: Some(&answer), approved: Some(approved), result, said: &said, ..ending };
             let closed = close::close(tx, slot, ending).await?;

@@ -7,8 +7,9 @@ use engine::{
     agent::token::{self, TokenOwner},
     claim::{self, ClaimForm},
     clock::DatabaseClock,
+    ids::SlotId,
     seal::Keyring,
-    testing::TestDesk,
+    testing::{TestDesk, Who},
 };
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, PgPool};
@@ -37,6 +38,7 @@ async fn start(pool: &PgPool, folder: &std::path::Path, fault: Option<&str>) -> 
         .env("LAYBY_CONNECTIONS", "5")
         .env("LAYBY_SCRIPT", folder.join("script.json"))
         .env("LAYBY_SCRIPT_LOG", folder.join("asked"))
+        .env("LAYBY_DATA", folder)
         .env("LAYBY_LOG", "off")
         .stdout(Stdio::piped())
         .kill_on_drop(true);
@@ -131,6 +133,72 @@ async fn survives(pool: PgPool, point: &str) {
     let asked = std::fs::read_to_string(folder.join("asked")).unwrap().lines().count();
     assert_eq!(asked, if point == "reply.before_commit" { 3 } else { 2 }, "times the model was called");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+const PROPOSES: &str = r#"[
+    {"calls": [{"id": "c", "name": "categorise_claim", "arguments": {"category": "events"}}]},
+    {"calls": [{"id": "c", "name": "hand_back", "arguments": {"verdict": "approve", "summary": "Fine."}}]}
+]"#;
+
+/// An approved action runs once, whichever side of its commit the program dies on.
+async fn runs_once(pool: PgPool, point: &str) {
+    let desk = TestDesk::new(pool.clone(), Vec::new()).await;
+    let folder = std::env::temp_dir().join(format!("layby-fault-{}", desk.engine.ids.next()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("script.json"), PROPOSES).unwrap();
+    // Filed by the real clock: the program's loop knows no other.
+    let engine = Engine::new(pool.clone(), Arc::new(DatabaseClock::new(&pool).await.unwrap()), Keyring::generate().0);
+    let mut tx = engine.begin().await.unwrap();
+    let form = ClaimForm {
+        spent_on: tx.now().date_naive().to_string(),
+        merchant: "Borchardt".to_owned(),
+        amount: "86.50".to_owned(),
+        currency: "EUR".to_owned(),
+        category: "meals".to_owned(),
+        explanation: "Dinner".to_owned(),
+    };
+    claim::file(&mut tx, &desk.person(Who::Mia).await, form).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut program = start(&pool, &folder, Some(point)).await;
+    let (mut deaths, mut approved) = (0, 0);
+    for _ in 0..1_200 {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+        if program.as_mut().is_none_or(|program| program.child.try_wait().unwrap().is_some()) {
+            deaths += 1;
+            program = start(&pool, &folder, None).await;
+        }
+        let waiting = "select id from slot where status = 'waiting' and kind = 'approval'";
+        if let Some(slot) = sqlx::query_scalar(waiting).fetch_optional(&pool).await.unwrap() {
+            let actor = desk.actor(Who::Noor).await;
+            let mut tx = engine.single().await.unwrap();
+            let yes = engine::testing::approve();
+            engine::slot::deposit(&mut tx, &actor, SlotId(slot), Some(1), yes, None).await.unwrap();
+            tx.commit().await.unwrap();
+            approved += 1;
+        }
+        if deaths > 0 && number(&pool, "select count(*) from task where status = 'done'").await == 1 {
+            break;
+        }
+    }
+    assert_eq!((deaths, approved), (1, 1), "at {point}");
+    assert_eq!(number(&pool, "select count(*) from claim where category = 'events'").await, 1);
+    assert_eq!(number(&pool, "select count(*) from slot where used_at is not null").await, 1);
+    assert_eq!(number(&pool, "select count(*) from turn where kind = 'result'").await, 1);
+    assert_eq!(
+        number(&pool, "select count(*) from record_line where text like '%put the claim into events%'").await,
+        1
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_death_before_an_approved_action_is_committed_runs_it_once(pool: PgPool) {
+    runs_once(pool, "execute.before_commit").await;
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_death_after_an_approved_action_was_committed_runs_it_once(pool: PgPool) {
+    runs_once(pool, "execute.after_commit").await;
 }
 
 macro_rules! deaths {

@@ -1,6 +1,8 @@
 //! The program from outside: real servers on loopback, spoken to over HTTP.
 
 mod faults;
+mod kinds;
+mod secrets;
 mod starting;
 mod support;
 

@@ -76,6 +76,32 @@ impl Site {
         response.json().await.unwrap()
     }
 
+    pub async fn post(&self, token: &str, path: &str, body: Value) -> (u16, Value) {
+        let request = self.client.post(format!("{}/api/v1{path}", self.urls[0])).bearer_auth(token).json(&body);
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    pub async fn fetch(&self, token: &str, path: &str) -> reqwest::Response {
+        self.client.get(format!("{}/api/v1{path}", self.urls[0])).bearer_auth(token).send().await.unwrap()
+    }
+
+    pub async fn get(&self, token: &str, path: &str) -> Value {
+        self.fetch(token, path).await.json().await.unwrap()
+    }
+
+    pub async fn upload(&self, token: &str, name: &str, bytes: &[u8]) -> (u16, Value) {
+        let request = self.client.post(format!("{}/api/v1/files", self.urls[0])).query(&[("name", name)]);
+        let response = request.bearer_auth(token).body(bytes.to_vec()).send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    /// Lets time pass, and what falls due meanwhile happen.
+    pub async fn advance(&self, by: chrono::Duration) {
+        self.desk.clock.advance(by);
+        self.desk.settle().await;
+    }
+
     pub async fn sign_in(&self, who: Who) {
         let form = [("email", PEOPLE[who as usize].0), ("password", PASSWORD), ("next", "/")];
         let response = self.client.post(format!("{}/sign-in", self.urls[0])).form(&form).send().await.unwrap();

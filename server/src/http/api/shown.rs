@@ -25,7 +25,7 @@ pub(super) fn with(slot: &Slot, files: &[(SlotId, File)]) -> Value {
     let list = |files: Vec<&File>| files.into_iter().map(one_file).collect::<Vec<_>>();
     let mut shown = shown(slot);
     shown["attachments"] = json!(list(attached));
-    if shown["answer"].is_object() {
+    if !handed_in.is_empty() {
         shown["answer"]["files"] = json!(list(handed_in));
     }
     shown
