@@ -25,6 +25,10 @@ document.addEventListener("turbo:before-morph-element", (event) => {
   const form = event.target.closest?.("form[data-typed]");
   if (form && event.detail.newElement && dirty().includes(form)) event.preventDefault();
 });
+// What somebody opened stays open.
+document.addEventListener("turbo:before-morph-attribute", (event) => {
+  if (event.target.tagName === "DETAILS" && event.detail.attributeName === "open") event.preventDefault();
+});
 document.addEventListener("turbo:before-render", (event) => {
   if (event.detail.renderMethod !== "morph") return;
   for (const form of dirty()) {
