@@ -27,9 +27,8 @@ alter table slot alter column schema type json, alter column action type json;
 -- Whoever declined or voted already does not see it in their inbox.
 alter table slot_candidate add column hidden_from uuid[] not null default '{}';
 
--- The lines that tell a slot's history.
-alter table record_line add column slot_id uuid references slot;
-create index record_line_slot on record_line (slot_id, id) where slot_id is not null;
+-- The lines that tell a slot's history; found by their task. Without a key to slot: every line written would pay for it.
+alter table record_line add column slot_id uuid;
 
 -- A secret from its deposit until it is handed out: then the row is gone. Sealed by the program, never by the database.
 create table sealed_secret (

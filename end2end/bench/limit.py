@@ -13,7 +13,8 @@ def statement(begins):
         query = json.loads(path.read_text())["query"]
         if begins in query:
             # pgbench takes a colon and a letter for a variable of its own, also inside quotes.
-            return re.sub(r"--[^\n]*", "", query).replace("'role:manager'", "('role' || chr(58) || 'manager')")
+            return re.sub(r"--[^\n]*", "", query).replace("'role:manager'", "('role' || chr(58) || 'manager')").replace(
+                "'role:admin'", "('role' || chr(58) || 'admin')")
     sys.exit(f"no statement in .sqlx has: {begins}")
 
 
@@ -52,11 +53,13 @@ park = filled(statement("with fresh as"), {
     17: f"'{mia}'::uuid", 18: "'an answer from Mia Lindqvist'", 19: "1::smallint", 20: "null::timestamptz",
     21: "null::timestamptz", 22: "'tell'", 23: "null::jsonb", 24: "array['started', 'asked']",
     25: "array['Refunds opened this work.', 'Refunds asked Mia Lindqvist: How much do we refund for A-17?']",
-    26: f"'agent:{agent}'", 27: "array['task.started', 'slot.opened', 'task.waiting']"})
-answer = filled(statement("with locked as"), {
+    26: f"'agent:{agent}'", 27: "array['task.started', 'slot.opened', 'task.waiting']",
+    28: "1", 29: "0", 30: "false", 31: "null::json", 32: "null", 33: "1", 34: "null::bigint", 35: "null"})
+answer = filled(statement("withdrawn as ("), {
     1: SLOT, 2: TASK, 3: "'answered'::text", 4: "'40'::jsonb", 5: "null", 6: f"'{mia}'::uuid", 7: "null::uuid", 8: "null",
     9: "clock_timestamp()", 10: "1", 11: "'{\"answer\": 40}'::jsonb", 12: "'Mia Lindqvist answered after less than a minute.'",
-    13: f"'person:{mia}'"})
+    13: f"'person:{mia}'", 14: "null::jsonb", 15: "null::jsonb", 16: "null::text", 17: "null::uuid", 18: "null::int",
+    19: "null::text", 20: "null::bytea", 21: "0"})
 rates = {"parks_per_second": pgbench("park", park), "answers_per_second": pgbench("answer", answer)}
 answered = int(sql("select count(*) from slot where status = 'answered' and id::text like '00000000-0000-8000-%'"))
 if answered != COUNT // CLIENTS * CLIENTS:

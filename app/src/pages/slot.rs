@@ -144,7 +144,7 @@ pub(crate) async fn let_go(cx: Cx, Path(id): Path<String>) -> Response {
 async fn shown(cx: &Cx, slot: Slot, status: StatusCode, wrong: Refused, back: &str) -> Response {
     let read = async {
         let files = file::of_slots(&cx.engine, &[slot.id]).await?;
-        let lines = slot::history(&cx.engine, slot.id).await?;
+        let lines = slot::history(&cx.engine, &slot).await?;
         let parties = match slot.may_be_handed_over_by(cx.person()) {
             true => person::parties(&cx.engine).await?,
             false => Vec::new(),

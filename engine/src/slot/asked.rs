@@ -40,28 +40,19 @@ pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusa
         ));
     }
     let names: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
-    let groups: Vec<String> = names.iter().filter_map(|name| Some(name.strip_prefix("group:")?.to_owned())).collect();
-    let roles: Vec<String> = names.iter().filter_map(|name| Some(name.strip_prefix("role:")?.to_owned())).collect();
-    let known = sqlx::query!(
+    let mut known: Vec<Known> = sqlx::query_as!(
+        Known,
         r#"select email as "name!", id as "id?", name as "words!", (disabled_at is null) as "active!" from person
            -- The detour through a subquery lets Postgres keep the plan.
-           where email = any(array(select unnest($1::text[])))
-           union all
-           select 'group:' || name, id, 'the group ' || name,
-                  exists (select 1 from group_member m join person p on p.id = m.person_id
-                          where m.group_id = g.id and p.disabled_at is null)
-           from people_group g where name = any(array(select unnest($2::text[])))
-           union all
-           select 'role:' || role, null, role,
-                  exists (select 1 from person_role r join person p on p.id = r.person_id
-                          where r.role = wanted.role and p.disabled_at is null)
-           from unnest($3::text[]) wanted (role) where role in ('person', 'manager', 'admin')"#,
+           where email = any(array(select unnest($1::text[])))"#,
         &names,
-        &groups,
-        &roles,
     )
     .fetch_all(tx.conn())
     .await?;
+    // Most questions go to people by name: they do not pay for groups and roles.
+    if names.iter().any(|name| name.contains(':')) {
+        known.extend(groups_and_roles(tx, &names).await?);
+    }
     let mut parties: Vec<Party> = Vec::new();
     let mut errors = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -85,6 +76,36 @@ pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusa
         }
     }
     if errors.is_empty() { Ok(asked(parties)) } else { Err(Refusal::Invalid(errors)) }
+}
+
+/// A party that was named, as it stands.
+struct Known {
+    name: String,
+    id: Option<uuid::Uuid>,
+    words: String,
+    active: bool,
+}
+
+async fn groups_and_roles(tx: &mut Tx, names: &[String]) -> Result<Vec<Known>, Refusal> {
+    let of = |prefix: &str| -> Vec<String> {
+        names.iter().filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned())).collect()
+    };
+    Ok(sqlx::query_as!(
+        Known,
+        r#"select 'group:' || name as "name!", id as "id?", 'the group ' || name as "words!",
+                  exists (select 1 from group_member m join person p on p.id = m.person_id
+                          where m.group_id = g.id and p.disabled_at is null) as "active!"
+           from people_group g where name = any($1)
+           union all
+           select 'role:' || role, null, role,
+                  exists (select 1 from person_role r join person p on p.id = r.person_id
+                          where r.role = wanted.role and p.disabled_at is null)
+           from unnest($2::text[]) wanted (role) where role in ('person', 'manager', 'admin')"#,
+        &of("group:"),
+        &of("role:"),
+    )
+    .fetch_all(tx.conn())
+    .await?)
 }
 
 /// Whom an agent asks that names nobody: the person the work is for, else the agent's sponsor. Nobody approves what is for

@@ -31,7 +31,7 @@ async fn a_question_goes_from_hand_to_hand_and_only_its_holder_answers(pool: PgP
     desk.reassign(Who::Noor, slot.id, "group:finance").await.unwrap();
     assert!(!desk.answer(Who::Sam, slot.id, json!("Because.")).await.unwrap().on_behalf);
     assert_eq!(desk.reassign(Who::Noor, slot.id, "mia@layby.example").await.unwrap_err().code(), "already_answered");
-    let lines = slot::history(&desk.engine, slot.id).await.unwrap();
+    let lines = slot::history(&desk.engine, &slot).await.unwrap();
     let kinds: Vec<_> = lines.iter().map(|line| line.kind.as_str()).collect();
     assert_eq!(kinds, ["started", "asked", "reassigned", "reassigned", "answered"]);
 }

@@ -123,7 +123,7 @@ async fn a_secret_is_handed_out_once_and_leaves_no_trace_in_database_or_logs(poo
 
 #[sqlx::test(migrations = "../migrations")]
 async fn a_new_key_takes_over_and_the_old_one_is_forgotten(pool: PgPool) {
-    let folder = std::env::temp_dir().join(format!("layby-keys-{}", uuid::Uuid::now_v7()));
+    let folder = std::env::temp_dir().join(format!("layby-keys-{}", engine::clock::random_hex(8)));
     let run = async |args: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_layby"))
             .args(args)
