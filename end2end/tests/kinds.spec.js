@@ -290,6 +290,8 @@ test("an agent's context is harmless, its files are downloads, and its links say
 
 for (const colorScheme of ["light", "dark"]) {
   test(`every kind's page is accessible and never scrolls sideways, ${colorScheme}`, async ({ browser, request }) => {
+    // Many pages, each looked at by axe: long on a busy machine, and nothing here depends on time.
+    test.setTimeout(180_000);
     const two = await ask(request, { message: "First?" });
     const slots = [
       await ask(request, form),
@@ -307,7 +309,7 @@ for (const colorScheme of ["light", "dark"]) {
         await expect(page.locator("html[aria-busy]")).toHaveCount(0);
         const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
         expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
-      }).toPass({ timeout: 15_000 });
+      }).toPass({ timeout: 40_000 });
       for (const width of [390, 320]) {
         await page.setViewportSize({ width, height: 844 });
         expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);

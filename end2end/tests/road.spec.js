@@ -156,6 +156,8 @@ test("with the keyboard alone somebody signs in, opens the first question and an
 
 for (const colorScheme of ["light", "dark"]) {
   test(`pages are accessible and never scroll sideways, ${colorScheme}`, async ({ browser }) => {
+    // Many pages, each looked at by axe: long on a busy machine, and nothing here depends on time.
+    test.setTimeout(180_000);
     const page = await browserOf(browser, "noor", { colorScheme, viewport: { width: 390, height: 844 } });
     const claim = await fileClaim(page);
     await untilPending(page);
@@ -167,7 +169,7 @@ for (const colorScheme of ["light", "dark"]) {
         await expect(page.locator("html[aria-busy]")).toHaveCount(0);
         const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
         expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
-      }).toPass({ timeout: 15_000 });
+      }).toPass({ timeout: 40_000 });
       for (const width of [390, 320]) {
         await page.setViewportSize({ width, height: 844 });
         expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);
