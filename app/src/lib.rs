@@ -67,15 +67,23 @@ pub fn content_disposition(kind: &str, name: &str) -> String {
 
 /// All pages and their forms.
 pub fn router(engine: Engine) -> Router {
-    use pages::{account, claims, files, inbox, sign_in, slot, tasks, together};
+    use pages::{account, claims, files, inbox, settings, sign_in, slot, tasks, together};
     let with_files = || DefaultBodyLimit::max(LARGEST_FORM);
     Router::new()
         .route("/", get(inbox::show))
+        .route("/news/seen", post(inbox::seen))
+        .route("/admin/settings", get(settings::show))
+        .route("/admin/settings/policy", post(settings::policy))
+        .route("/admin/settings/policy/{id}/remove", post(settings::remove))
+        .route("/admin/settings/calendar", post(settings::calendar).layer(with_files()))
+        .route("/admin/settings/timers/{id}/retry", post(settings::retry))
+        .route("/account/calendar", post(account::calendar))
         .route("/sign-in", get(sign_in::show).post(sign_in::post))
         .route("/sign-out", post(sign_in::out))
         .route("/setup", get(sign_in::setup).post(sign_in::set_up))
         .route("/slots/{id}", get(slot::show).post(slot::post).layer(with_files()))
         .route("/slots/{id}/reassign", post(slot::reassign))
+        .route("/slots/{id}/due", post(slot::due))
         .route("/slots/{id}/decline", post(slot::decline))
         .route("/slots/{id}/take", post(slot::take))
         .route("/slots/{id}/let-go", post(slot::let_go))

@@ -22,6 +22,7 @@ pub(crate) struct Frame<'a> {
 pub(crate) fn page(cx: &Cx, status: StatusCode, frame: Frame<'_>, view: impl FnOnce() -> AnyView) -> Response {
     let person = cx.person();
     let works = person.sees_all();
+    let admin = person.is_admin();
     let name = person.name().to_owned();
     let header = move || {
         view! {
@@ -29,6 +30,7 @@ pub(crate) fn page(cx: &Cx, status: StatusCode, frame: Frame<'_>, view: impl FnO
                 <a href="/">"Inbox"</a>
                 <a href="/claims">"Claims"</a>
                 <a href="/tasks">{if works { "All work" } else { "My work" }}</a>
+                {admin.then(|| view! { <a href="/admin/settings">"Settings"</a> })}
             </nav>
             <div class="me">
                 <a href="/account">{name}</a>

@@ -24,6 +24,19 @@ pub fn parse(text: &str) -> Option<Duration> {
     (parts > 0 && (1..=3_650 * 86_400).contains(&seconds)).then(|| Duration::seconds(seconds))
 }
 
+/// As [`parse`] reads it: "1h 30m".
+pub fn text(duration: Duration) -> String {
+    let mut seconds = duration.num_seconds().max(0);
+    let mut parts = Vec::new();
+    for (unit, name) in [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")] {
+        if seconds >= unit {
+            parts.push(format!("{}{name}", seconds / unit));
+            seconds %= unit;
+        }
+    }
+    parts.join(" ")
+}
+
 /// "less than a minute", "5 minutes", "47 hours", "30 days": the largest unit of which there are two or more (one of a
 /// minute or an hour), rounded down.
 pub fn words(duration: Duration) -> String {
@@ -47,6 +60,9 @@ mod tests {
         assert_eq!(parse("90s"), Some(Duration::seconds(90)));
         assert_eq!(parse("1h 30m"), Some(Duration::minutes(90)));
         assert_eq!(parse("2d"), Some(Duration::days(2)));
+        for seconds in [1, 59, 60, 3_661, 86_400, 90_061] {
+            assert_eq!(parse(&text(Duration::seconds(seconds))), Some(Duration::seconds(seconds)));
+        }
         for wrong in
             ["", " ", "1", "h", "-1h", "1.5h", "1w", "1h30m", "0s", "99999999999999999999d", "4000d", "1é", "٣h"]
         {

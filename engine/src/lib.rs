@@ -6,6 +6,8 @@
 pub mod actor;
 pub mod agent;
 mod audit;
+pub mod calendar;
+pub mod channel;
 pub mod claim;
 pub mod clock;
 pub mod demo;
@@ -16,12 +18,15 @@ pub mod idempotency;
 pub mod ids;
 pub mod money;
 pub mod person;
+pub mod policy;
 pub mod refusal;
 pub mod seal;
+pub mod settings;
 pub mod slot;
 pub mod task;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod timer;
 mod tx;
 pub mod wake;
 
@@ -33,6 +38,7 @@ pub use actor::Actor;
 pub use refusal::{FieldError, Refusal};
 pub use tx::Tx;
 
+use channel::Channel;
 use clock::{Clock, Ids};
 use seal::Keyring;
 use wake::Wakes;
@@ -49,12 +55,24 @@ pub struct Engine {
     pub wakes: Wakes,
     /// Seals secrets.
     pub keys: Keyring,
+    /// Calendars and policies, as they were read last.
+    pub settings: settings::Kept,
+    /// How people hear of what timers do.
+    pub channel: Arc<dyn Channel>,
 }
 
 impl Engine {
     pub fn new(pool: PgPool, clock: Arc<dyn Clock>, keys: Keyring) -> Self {
         let ids = Ids::new(clock.clone());
-        Self { pool, clock, ids, wakes: Wakes::default(), keys }
+        Self {
+            pool,
+            clock,
+            ids,
+            wakes: Wakes::default(),
+            keys,
+            settings: settings::Kept::default(),
+            channel: Arc::new(channel::InboxChannel),
+        }
     }
 
     /// A connection on which each statement stands for itself. For verbs that are one statement.

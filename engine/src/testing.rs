@@ -21,7 +21,7 @@ use crate::{
     person,
     seal::Keyring,
     slot::{self, NewSlot, Slot},
-    task,
+    task, timer,
 };
 
 /// A clock that stands until it is advanced.
@@ -236,7 +236,7 @@ impl TestDesk {
     /// Does everything that is due and ready at this moment.
     pub async fn settle(&self) {
         person::away::due(&self.engine).await.expect("absences can begin and end");
-        slot::expire::due(&self.engine).await.expect("what is due can expire");
+        timer::due(&self.engine).await.expect("what is due can expire");
         agent::work::run_until_quiet(&self.engine, &self.models).await.expect("the work can go on");
     }
 }
@@ -276,6 +276,13 @@ pub fn bare(new: NewSlot) -> Slot {
         opened_at: DateTime::UNIX_EPOCH,
         target_at: None,
         due_at: None,
+        at_risk_at: None,
+        warned_at: None,
+        breached_at: None,
+        business: false,
+        reminds: false,
+        reassigns_late: false,
+        waited_business: None,
         expires_at: None,
         on_expiry: new.on_expiry,
         default_value: None,

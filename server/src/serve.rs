@@ -7,7 +7,7 @@ use engine::{
     agent::{self, model::Models},
     demo, person,
     seal::Keyring,
-    slot,
+    timer,
 };
 use tokio::{net::TcpListener, signal::unix, sync::watch};
 
@@ -73,7 +73,7 @@ async fn run(
     tokio::spawn(engine.wakes.clone().exchange(engine.pool.clone()));
     tokio::spawn(http::catch_lost_wake_ups(engine.clone(), stopping.clone()));
     let work = tokio::spawn(agent::work::run(engine.clone(), models, stopping.clone()));
-    let expiry = tokio::spawn(slot::expire::run(engine.clone(), stopping.clone()));
+    let expiry = tokio::spawn(timer::run(engine.clone(), stopping.clone()));
 
     println!("Layby is at {base_url}");
     if args.demo {

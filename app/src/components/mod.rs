@@ -2,6 +2,7 @@
 
 mod action;
 mod answer_form;
+pub(crate) mod calendar_form;
 mod field;
 mod question;
 mod typed;

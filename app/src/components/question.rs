@@ -102,6 +102,12 @@ fn heading(slot: &Slot, person: &PersonActor, now: DateTime<Utc>) -> AnyView {
     let pending = slot.status == Status::Waiting;
     let due = slot.due_at.filter(|_| pending).map(|at| view! { " · due " {until(at, now, &zone)} });
     let expires = slot.expires_at.filter(|_| pending).map(|at| view! { " · expires " {until(at, now, &zone)} });
+    let risk = (pending && slot.warned_at.is_some() && !slot.is_overdue(now))
+        .then(|| view! { <strong class="badge late">"At risk"</strong> });
+    let business = slot
+        .waited_business
+        .map(|seconds| chrono::Duration::seconds(seconds))
+        .map(|waited| format!(" · waited {} of business time", duration::words(waited)));
     let overdue = slot.is_overdue(now).then(|| view! { <strong class="badge late">"Overdue"</strong> });
     let urgent = (slot.priority > engine::slot::Priority::Normal)
         .then(|| view! { <strong class="badge">{slot.priority.as_str()}</strong> });
@@ -114,7 +120,7 @@ fn heading(slot: &Slot, person: &PersonActor, now: DateTime<Utc>) -> AnyView {
     view! {
         <p class="faint">
             {slot.agent.clone()} {verb} {slot.asked_words().to_owned()} " " {ago(slot.opened_at, now, &zone)} {due} {expires}
-            " " {overdue} {urgent}
+            {business} " " {overdue} {risk} {urgent}
         </p>
     }
     .into_any()

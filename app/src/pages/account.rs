@@ -6,6 +6,7 @@ use axum::{
 };
 use engine::{
     FieldError, Refusal,
+    calendar::{self, Calendar, CalendarForm, Owner},
     person::{
         self, Party,
         away::{Away, AwayForm},
@@ -16,7 +17,7 @@ use leptos::prelude::*;
 
 use super::{Fields, field};
 use crate::{
-    components::{Alert, Wrong, ago, error_at},
+    components::{Alert, Wrong, ago, calendar_form, error_at},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -81,6 +82,28 @@ pub(crate) async fn back(cx: Cx) -> Response {
     }
 }
 
+pub(crate) async fn calendar(cx: Cx, Fields(fields): Fields) -> Response {
+    let owner = Owner::Person(cx.person().id());
+    if field(&fields, "act") == "remove" {
+        return match calendar::save(&cx.engine, cx.person(), owner, None).await {
+            Ok(()) => Redirect::to("/account").into_response(),
+            Err(refusal) => refused(&cx, &refusal),
+        };
+    }
+    let form = calendar_form::read(&fields);
+    let saved = match form.read() {
+        Ok(own) => calendar::save(&cx.engine, cx.person(), owner, Some(&own)).await,
+        Err(errors) => Err(Refusal::Invalid(errors)),
+    };
+    match saved {
+        Ok(()) => Redirect::to("/account").into_response(),
+        Err(refusal) => {
+            let (name, zone) = (cx.person().name().to_owned(), cx.person().time_zone().to_owned());
+            shown_all(&cx, name, zone, None, Some(form), Some(refusal)).await
+        }
+    }
+}
+
 pub(crate) async fn end_session(cx: Cx, Path(id): Path<String>) -> Response {
     let ended = match id.parse() {
         Ok(id) => person::end_sign_in(&cx.engine, cx.person(), id).await,
@@ -96,14 +119,32 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
     shown_with(cx, name, zone, None, wrong).await
 }
 
-async fn shown_with(cx: &Cx, name: String, zone: String, typed: Option<AwayForm>, wrong: Option<Refusal>) -> Response {
+async fn shown_with(
+    cx: &Cx,
+    name: String,
+    zone: String,
+    typed: Option<AwayForm>,
+    wrong: Option<Refusal>,
+) -> Response {
+    shown_all(cx, name, zone, typed, None, wrong).await
+}
+
+async fn shown_all(
+    cx: &Cx,
+    name: String,
+    zone: String,
+    typed: Option<AwayForm>,
+    hours: Option<CalendarForm>,
+    wrong: Option<Refusal>,
+) -> Response {
     let read = async {
         let sessions = person::sign_ins(&cx.engine, cx.person()).await?;
         let away = person::away::away(&cx.engine, cx.person().id()).await?;
         let people = person::parties(&cx.engine).await?;
-        Ok::<_, Refusal>((sessions, away, people))
+        let own = calendar::of_person(&cx.engine, cx.person().id()).await?;
+        Ok::<_, Refusal>((sessions, away, people, own))
     };
-    let (sessions, away, people) = match read.await {
+    let (sessions, away, people, own) = match read.await {
         Ok(read) => read,
         Err(refusal) => return refused(cx, &refusal),
     };
@@ -174,6 +215,7 @@ async fn shown_with(cx: &Cx, name: String, zone: String, typed: Option<AwayForm>
                 <button>"Change the password"</button>
             </form>
             {away_form(cx, away, people, typed, &errors)}
+            {hours_form(cx, own, hours, &errors)}
             <section class="card">
                 <h2>"Where you are signed in"</h2>
                 <ul class="plain sessions">{sessions}</ul>
@@ -181,6 +223,28 @@ async fn shown_with(cx: &Cx, name: String, zone: String, typed: Option<AwayForm>
         }
         .into_any()
     })
+}
+
+/// The person's own hours, for the clocks of what they are asked.
+fn hours_form(cx: &Cx, own: Option<Calendar>, typed: Option<CalendarForm>, errors: &[FieldError]) -> AnyView {
+    let has_own = own.is_some();
+    let open = typed.is_some() || has_own;
+    let fresh = || Calendar { zone: cx.zone(), ..Calendar::default() };
+    let form = typed.unwrap_or_else(|| CalendarForm::of(&own.unwrap_or_else(fresh)));
+    let remove = has_own.then(|| {
+        view! { <button class="quiet" name="act" value="remove" formnovalidate=true>"Go by the site's hours again"</button> }
+    });
+    view! {
+        <details class="card" open=open>
+            <summary>"Your own working hours"</summary>
+            <form method="post" action="/account/calendar" id="hours" data-typed="true">
+                <p class="faint">"Due dates and reminders of what you are asked follow these instead of the site's hours."</p>
+                {calendar_form::inputs(&form, errors)}
+                <button>"Save the hours"</button> {remove}
+            </form>
+        </details>
+    }
+    .into_any()
 }
 
 /// Away with a cover, or how to be.

@@ -1,8 +1,10 @@
 //! `/`: what needs me, the most urgent first.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use engine::{
-    Refusal, duration,
+    Refusal,
+    channel::{self, News},
+    duration,
     slot::{
         self, InboxLine, Kind, Priority,
         inbox::{COUNTED, SHOWN},
@@ -31,9 +33,11 @@ async fn read(cx: &Cx) -> Result<Response, Refusal> {
         all => all as i64,
     };
     let counted = if count < COUNTED { count.to_string() } else { format!("{COUNTED}+") };
+    let news = channel::news(&cx.engine, cx.person()).await?;
     let answered = slot::inbox::answered(&cx.engine, cx.person()).await?;
     let title = if count > 0 { format!("({counted}) Inbox") } else { "Inbox".to_owned() };
     let (now, zone) = (cx.now, cx.person().time_zone().to_owned());
+    let zone2 = zone.clone();
     Ok(page(cx, StatusCode::OK, Frame { title: &title, live: "inbox" }, move || {
         let more = (count > SHOWN as i64)
             .then(|| view! { <p class="faint">{format!("The {SHOWN} most urgent of {counted}.")}</p> });
@@ -58,8 +62,46 @@ async fn read(cx: &Cx) -> Result<Response, Refusal> {
             let answers = answers.collect_view();
             view! { <h2>"Answered lately"</h2> <ul class="plain">{answers}</ul> }
         });
-        view! { <h1>"Inbox"</h1> {list} {lately} }.into_any()
+        view! { <h1>"Inbox"</h1> {news_list(news, now, &zone2)} {list} {lately} }.into_any()
     }))
+}
+
+/// What the clocks did since the person looked last; nothing when there is nothing new.
+fn news_list(news: Vec<News>, now: chrono::DateTime<chrono::Utc>, zone: &str) -> Option<AnyView> {
+    let fresh: Vec<_> = news.into_iter().filter(|news| news.fresh).collect();
+    if fresh.is_empty() {
+        return None;
+    }
+    let lines = fresh.into_iter().map(|news| {
+        let words = match news.kind.as_str() {
+            "reminded" => "Reminder",
+            "at_risk" => "At risk",
+            "breached" => "Late",
+            _ => "Still late",
+        };
+        let late = news.kind != "reminded";
+        let state = (!news.waits).then_some(" · has ended meanwhile");
+        view! {
+            <li><b class="badge" class:late=late>{words}</b><a href=format!("/slots/{}", news.slot)>{news.message}</a>
+                " "<small>{ago(news.due_at, now, zone)}{state}</small></li>
+        }
+    });
+    Some(
+        view! {
+            <section class="card news" data-test="news" aria-label="News">
+                <ul class="plain">{lines.collect_view()}</ul>
+                <form method="post" action="/news/seen"><button class="quiet">"I have seen these"</button></form>
+            </section>
+        }
+        .into_any(),
+    )
+}
+
+pub(crate) async fn seen(cx: Cx) -> Response {
+    match channel::seen(&cx.engine, cx.person()).await {
+        Ok(()) => Redirect::to("/").into_response(),
+        Err(refusal) => refused(&cx, &refusal),
+    }
 }
 
 /// Kept lean: a page of 50 stays under 30 kB.

@@ -5,6 +5,7 @@ pub(crate) mod claims;
 pub(crate) mod files;
 pub(crate) mod inbox;
 pub(crate) mod sent;
+pub(crate) mod settings;
 pub(crate) mod sign_in;
 pub(crate) mod slot;
 pub(crate) mod tasks;

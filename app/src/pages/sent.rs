@@ -57,6 +57,11 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 }
 
 impl Sent {
+    /// The fields and the files as they came: for files that are read, not kept.
+    pub(crate) fn into_parts(self) -> (Vec<(String, String)>, Vec<(String, String, axum::body::Bytes)>) {
+        (self.fields, self.files)
+    }
+
     /// Keeps the files as the person's own, to be used by the answer.
     pub(crate) async fn keep(self, cx: &Cx) -> Kept {
         let mut kept = Kept { fields: self.fields, files: Vec::new(), refused: None };

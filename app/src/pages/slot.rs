@@ -9,7 +9,7 @@ use engine::{
     file::{self, File},
     ids::SlotId,
     person,
-    slot::{self, Kind, Slot, Standing, Status},
+    slot::{self, Kind, Moved, Slot, Standing, Status},
     task,
 };
 use http::StatusCode;
@@ -131,6 +131,17 @@ pub(crate) async fn decline(cx: Cx, Path(id): Path<String>, Fields(fields): Fiel
     other(&cx, &id, "decline", fields, async |tx, slot| slot::decline(tx, &actor, slot, &reason).await).await
 }
 
+pub(crate) async fn due(cx: Cx, Path(id): Path<String>, Fields(fields): Fields) -> Response {
+    let (actor, reason, zone) = (cx.actor(), field(&fields, "reason"), cx.zone());
+    let typed = field(&fields, "due_at");
+    other(&cx, &id, "due", fields, async |tx, slot| {
+        let at = slot::form::moment(&typed, zone)
+            .ok_or_else(|| Refusal::invalid("/due_at", "Write a date and a time, for example 2026-12-24T18:00."))?;
+        slot::move_due(tx, &actor, slot, Moved::Due(at), &reason).await
+    })
+    .await
+}
+
 pub(crate) async fn take(cx: Cx, Path(id): Path<String>) -> Response {
     let actor = cx.actor();
     other(&cx, &id, "take", Vec::new(), async |tx, slot| slot::take(tx, &actor, slot).await.map(drop)).await
@@ -233,7 +244,26 @@ fn others(cx: &Cx, slot: &Slot, parties: Vec<person::Party>, form: &str, typed: 
             </details>
         }
     });
-    Some(view! { <div class="others" data-test="others">{on_it} {hand_over} {decline}</div> }.into_any())
+    let due = cx.person().is_manager().then(|| {
+        let typed = of("due");
+        let wrong = error_at(&typed.errors, "/due_at");
+        view! {
+            <details class="card" open=form == "due">
+                <summary>"Move the due date"</summary>
+                <form method="post" action=format!("/slots/{id}/due") id="move-due" data-typed="true">
+                    <div class="field">
+                        <label for="due_at">{format!("To when? In {}", cx.zone().name())}</label>
+                        <input type="datetime-local" id="due_at" name="due_at" required=true value=typed.value("due_at")
+                            aria-invalid=wrong.is_some().then_some("true") aria-describedby="due_at-wrong"/>
+                        <Wrong id="due_at-wrong".to_owned() sentence=wrong/>
+                    </div>
+                    {reason("due-reason", "Why? It is recorded.", &typed)}
+                    <button>"Move it"</button>
+                </form>
+            </details>
+        }
+    });
+    Some(view! { <div class="others" data-test="others">{on_it} {hand_over} {decline} {due}</div> }.into_any())
 }
 
 fn reason(id: &'static str, label: &'static str, typed: &Typed) -> AnyView {

@@ -198,6 +198,7 @@ fn receipt(task: &Task, cx: &Cx) -> impl IntoView + use<> {
             {waiting}
             <dt>"Agent"</dt><dd>{task.agent.clone()}</dd>
             {claim} {whom} {summary} {problem}
+            <dt>"Waited for people"</dt><dd>{duration::words(task.waited + task.waiting_on.as_ref().and(task.waiting_since).map_or(chrono::Duration::zero(), |since| cx.now - since))}</dd>
             <dt>"Questions"</dt><dd>{task.questions}</dd>
             <dt>"Model calls"</dt><dd>{task.model_calls}</dd>
             <dt>"Tokens"</dt><dd>{task.input_tokens}" in, "{task.output_tokens}" out"</dd>

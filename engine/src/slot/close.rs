@@ -8,6 +8,7 @@ use crate::{
     Refusal, Tx,
     ids::{PersonId, TaskId},
     seal::Sealed,
+    settings::settings,
     wake::Topic,
 };
 
@@ -66,6 +67,9 @@ impl Ending<'_> {
 /// the right. Whoever calls reads again.
 pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Result<bool, Refusal> {
     let now = tx.now();
+    let settings = settings(&tx.engine.clone()).await?;
+    // The other clock: how much of the wait was business time.
+    let business = settings.calendar(slot.assignee_id).between(slot.opened_at, now).num_seconds();
     let (arguments, digest) = ending.approved.as_ref().and_then(|approved| approved.arguments).unzip();
     let kind = ending.status.as_str();
     let closed = sqlx::query!(
@@ -79,7 +83,7 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
             update slot s
             set status = $3, answer = $4, note = $5, answered_by = $6, on_behalf_of = $7, reason = $8, closed_at = $9,
                 votes = coalesce($14, s.votes), arguments = coalesce($15, s.arguments),
-                digest = coalesce($16, s.digest), edited_by = case when $15 is null then s.edited_by else $6 end
+                waited_business = $22, digest = coalesce($16, s.digest), edited_by = case when $15 is null then s.edited_by else $6 end
             from locked
             where s.id = $1 and s.task_id = $2 and s.status = 'waiting'
               and ($10::int is null or s.revision = $10)
@@ -99,9 +103,15 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
             returning s.id, s.task_id, s.call_id
         ), withdrawn as (
             delete from slot_candidate c using closed where c.slot_id = $1
+        ), dropped as (
+            -- One that somebody is firing at this moment is left: it will find the slot closed. Waiting for it here, with the
+            -- task's row held, would be a deadlock.
+            delete from timer where id in (
+                select timer.id from timer, closed where $23 and timer.slot_id = $1 for update of timer skip locked)
         ), moved as (
             update task t
-            set open_slots = t.open_slots - 1,
+            set waited = t.waited + case when t.open_slots = 1 then coalesce($9 - t.waiting_since, '0') else '0' end,
+                waiting_since = case when t.open_slots = 1 then null else t.waiting_since end, open_slots = t.open_slots - 1,
                 status = case when t.open_slots = 1 then 'working' else t.status end,
                 -- Only our own loop asks within a call; an outside agent goes on by itself.
                 ready_at = case when t.open_slots = 1 and closed.call_id <> '' then $9 end,
@@ -150,6 +160,8 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
         ending.sealed.map(|sealed| sealed.key_id.as_str()),
         ending.sealed.map(|sealed| sealed.bytes.as_slice()),
         slot.handed,
+        business,
+        slot.has_timers(),
     )
     .fetch_optional(tx.conn())
     .await?;

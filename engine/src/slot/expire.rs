@@ -1,83 +1,19 @@
-//! Expiry: the system's act, never a person's "no" (design section 4). Rows decide what is due; any instance may do it.
+//! Expiry: the system's act, never a person's "no" (design section 4). A timer brings it about ([`crate::timer`]).
 
-use std::time::Duration;
-
+use chrono::{DateTime, Utc};
 use serde_json::json;
-use tokio::sync::watch;
 
 use super::{
     Kind, OnExpiry, Slot, Status, asked, close,
     close::Ending,
-    list,
     reassign::{Handover, hand_to},
 };
-use crate::{Engine, Refusal, Tx, duration, ids::SlotId, person, task, wake::Topic};
-
-/// How long a lost wake-up can delay an expiry.
-const POLL: Duration = Duration::from_secs(5);
-
-/// Expires what is due, until `shutdown`: sleeps until the next time in the table, is woken for an earlier one.
-pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
-    let clock = engine.wakes.subscribe([Topic::Clock]);
-    while !*shutdown.borrow() {
-        // Absences begin and end on the day: within the poll is soon enough.
-        let ended = match person::away::due(&engine).await {
-            Ok(_) => due(&engine).await,
-            Err(refusal) => Err(refusal),
-        };
-        let pause = match ended {
-            Ok(_) => until_next(&engine).await.unwrap_or(POLL),
-            Err(error) => {
-                tracing::error!(%error, cause = ?std::error::Error::source(&error), "expiring was interrupted and will be tried again");
-                POLL
-            }
-        };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = clock.woken() => {}
-            _ = shutdown.changed() => {}
-        }
-    }
-}
-
-/// How long until the next expiry, at most the poll's bound.
-async fn until_next(engine: &Engine) -> Result<Duration, Refusal> {
-    let next =
-        sqlx::query_scalar!("select min(expires_at) from slot where status = 'waiting' and expires_at is not null")
-            .fetch_one(&engine.pool)
-            .await?;
-    let wait = next.map_or(POLL, |next| (next - engine.clock.now()).to_std().unwrap_or(Duration::ZERO));
-    Ok(wait.clamp(Duration::from_millis(5), POLL))
-}
-
-/// Expires every slot that is due now; answers how many. Instances that do this at once share the work.
-pub async fn due(engine: &Engine) -> Result<usize, Refusal> {
-    let mut expired = 0;
-    loop {
-        let ids = sqlx::query_scalar!(
-            r#"select id as "id: SlotId" from slot
-               where status = 'waiting' and expires_at <= $1
-               order by expires_at limit 100"#,
-            engine.clock.now(),
-        )
-        .fetch_all(&engine.pool)
-        .await?;
-        if ids.is_empty() {
-            return Ok(expired);
-        }
-        for id in ids {
-            let mut tx = engine.begin().await?;
-            if expire(&mut tx, id).await? {
-                expired += 1;
-            }
-            tx.commit().await?;
-        }
-    }
-}
+use crate::{Refusal, Tx, duration, ids::SlotId, task};
 
 /// Expires one slot if it still waits: compare-and-set, so against a deposit exactly one of the two wins.
-async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
-    let Some(slot) = list::read(tx.conn(), id).await? else { return Ok(false) };
+pub(crate) async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
+    // Locked, so that nothing changes between looking and closing: the timer is used up by this.
+    let Some(slot) = super::lock(tx, id).await?.filter(|slot| slot.status == Status::Waiting) else { return Ok(false) };
     // Its clock may have been moved since it was found.
     if slot.expires_at.is_none_or(|at| at > tx.now()) {
         return Ok(false);
@@ -86,7 +22,7 @@ async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
     let after = duration::words(since.unwrap_or(slot.expires_at.unwrap_or(slot.opened_at) - slot.opened_at));
     let said = format!("Nobody answered within {after}.");
     if slot.on_expiry == OnExpiry::Escalate && slot.rung < 2 {
-        return escalate(tx, id, &said).await;
+        return escalate(tx, &slot, &said).await;
     }
     let default = match slot.on_expiry {
         OnExpiry::Default => slot.default_value.clone(),
@@ -105,30 +41,46 @@ async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
 }
 
 /// Hands a slot that nobody answered to the next rung, with a new deadline. Answers false: nothing has ended.
-async fn escalate(tx: &mut Tx, id: SlotId, said: &str) -> Result<bool, Refusal> {
-    let Some(slot) = super::lock(tx, id).await? else { return Ok(false) };
+async fn escalate(tx: &mut Tx, slot: &Slot, said: &str) -> Result<bool, Refusal> {
     let now = tx.now();
-    if slot.status != Status::Waiting || slot.expires_at.is_none_or(|at| at > now) {
-        return Ok(false);
+    let expires_at = slot.wait_seconds.map(|seconds| now + chrono::Duration::seconds(seconds));
+    to_next_rung(tx, slot, slot.rung >= 1, expires_at, said).await?;
+    Ok(false)
+}
+
+/// Hands a locked slot that is late to the sponsor, or to the managers. Its deadline stays.
+pub(crate) async fn late(tx: &mut Tx, slot: &Slot, managers: bool) -> Result<(), Refusal> {
+    let rung = if managers { 2 } else { 1 };
+    match slot.rung < rung && slot.status == Status::Waiting {
+        true => to_next_rung(tx, slot, managers, slot.expires_at, "The due date passed without an answer.").await,
+        false => Ok(()),
     }
+}
+
+async fn to_next_rung(
+    tx: &mut Tx,
+    slot: &Slot,
+    managers: bool,
+    expires_at: Option<DateTime<Utc>>,
+    said: &str,
+) -> Result<(), Refusal> {
     let except = slot.for_id.filter(|_| slot.kind == Kind::Approval);
-    let (asked, rung) = match slot.rung {
+    let (asked, rung) = match managers {
         // The sponsor who was asked in the first place has let it pass.
-        0 => asked::rung(tx, slot.agent_id, except, &slot.assignee_id.into_iter().collect::<Vec<_>>()).await?,
-        _ => (asked::named(tx, &["role:manager".to_owned()]).await?, 2),
+        false => asked::rung(tx, slot.agent_id, except, &slot.assignee_id.into_iter().collect::<Vec<_>>()).await?,
+        true => (asked::named(tx, &["role:manager".to_owned()]).await?, 2),
     };
     let said = format!("{said} The question went to {}.", asked.words);
     let handover = Handover {
         rung,
-        expires_at: slot.wait_seconds.map(|seconds| now + chrono::Duration::seconds(seconds)),
+        expires_at,
         declined: &slot.declined,
         alarm: None,
         line: "escalated",
         said: &said,
         actor: "system",
     };
-    hand_to(tx, &slot, asked, handover).await?;
-    Ok(false)
+    hand_to(tx, slot, asked, handover).await
 }
 
 async fn fail_task(tx: &mut Tx, slot: &Slot, after: &str) -> Result<(), Refusal> {

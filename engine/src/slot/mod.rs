@@ -9,6 +9,7 @@ pub mod cancel;
 mod close;
 pub mod decline;
 pub mod deposit;
+pub mod due;
 pub mod expire;
 pub mod form;
 pub mod history;
@@ -38,6 +39,7 @@ pub use cancel::cancel;
 pub(crate) use close::close_all;
 pub use decline::decline;
 pub use deposit::{Deposited, deposit};
+pub use due::{Moved, move_due};
 pub use history::history;
 pub use inbox::{InboxLine, inbox};
 pub use list::{ListOfSlots, list};
@@ -222,6 +224,18 @@ pub struct Slot {
     pub opened_at: DateTime<Utc>,
     pub target_at: Option<DateTime<Utc>>,
     pub due_at: Option<DateTime<Utc>>,
+    pub at_risk_at: Option<DateTime<Utc>>,
+    /// When it fell due to be at risk and late, once that has happened.
+    pub warned_at: Option<DateTime<Utc>>,
+    pub breached_at: Option<DateTime<Utc>>,
+    /// Its clocks count business time.
+    pub business: bool,
+    /// Somebody is reminded of it.
+    pub reminds: bool,
+    /// Late, it goes to the sponsor and then to the managers itself.
+    pub reassigns_late: bool,
+    /// How much business time it waited, in seconds, by the calendar of whoever was asked; once it has ended.
+    pub waited_business: Option<i64>,
     pub expires_at: Option<DateTime<Utc>>,
     pub on_expiry: OnExpiry,
     pub default_value: Option<Value>,
@@ -347,6 +361,11 @@ impl Slot {
     /// "Mia", "the group finance", "any manager": whoever was asked, in words.
     pub fn asked_words(&self) -> &str {
         self.waiting_on.split_once(" from ").map_or(&*self.waiting_on, |(_, words)| words)
+    }
+
+    /// Whether anything is to happen by itself while it waits.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.due_at.is_some() || self.expires_at.is_some() || self.reminds
     }
 
     /// Why no answer is taken any more; None while it waits.

@@ -10,6 +10,8 @@ use crate::{
     actor::{AgentActor, PersonActor},
     fault, file,
     ids::{AgentId, ClaimId, FileId, PersonId, SlotId, TaskId},
+    policy::{self, Remind},
+    settings::settings,
     wake::Topic,
 };
 
@@ -40,6 +42,8 @@ pub struct NewSlot {
     pub on_expiry: OnExpiry,
     pub default_value: Option<Value>,
     pub target: Option<Duration>,
+    /// Before the policy's.
+    pub remind: Option<Remind>,
 }
 
 impl NewSlot {
@@ -63,6 +67,7 @@ impl NewSlot {
             on_expiry: OnExpiry::Tell,
             default_value: None,
             target: None,
+            remind: None,
         }
     }
 }
@@ -129,8 +134,13 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     if !new.attachments.is_empty() {
         tx.transaction().await?;
     }
-    let expires_at = new.expires_in.map(|wait| now + wait);
-    let due_at = new.target.map(|wait| now + wait);
+    let settings = settings(&tx.engine.clone()).await?;
+    let policy = policy::deciding(&settings.policies, agent_id, new.kind, new.priority);
+    let calendar = settings.calendar(asked.assignee);
+    let clocks = policy::clocks(now, calendar, policy, new.target, new.remind, new.expires_in);
+    let (expires_at, due_at) = (clocks.expires_at, clocks.due_at);
+    let timers: Vec<String> = clocks.timers.iter().map(|(timer, _)| timer.as_str().to_owned()).collect();
+    let timer_times: Vec<_> = clocks.timers.iter().map(|(_, at)| *at).collect();
     let mut asked_line = match &asker {
         Asker::Supervisor { person, .. } => format!("{} took this work over.", person.name),
         _ => format!("{agent} asked {}: {}", asked.words, title),
@@ -153,12 +163,12 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     let opened = sqlx::query!(
         r#"
         with fresh as (
-            insert into task (id, agent_id, title, status, questions, open_slots, created_at, updated_at)
-            select $1, $2, $3, 'waiting', $28, 1, $4, $4 where $5
+            insert into task (id, agent_id, title, status, questions, open_slots, created_at, updated_at, waiting_since)
+            select $1, $2, $3, 'waiting', $28, 1, $4, $4, $4 where $5
             returning id
         ), parked as (
             update task
-            set status = 'waiting', questions = questions + $28, epoch = epoch + $29, open_slots = open_slots + 1, updated_at = $4,
+            set status = 'waiting', waiting_since = coalesce(waiting_since, $4), questions = questions + $28, epoch = epoch + $29, open_slots = open_slots + 1, updated_at = $4,
                 ready_at = null, leased_by = null, lease_until = null
             where id = $1 and not $5 and agent_id = $2 and status in ('working', 'waiting')
               -- Our own loop writes only while it holds the lease it started with.
@@ -169,14 +179,20 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         ), opened as (
             insert into slot (id, task_id, agent_id, call_id, name, kind, message, context, options, schema, asked,
                               candidates, assignee_id, waiting_on, priority, opened_at, target_at, due_at, expires_at,
-                              on_expiry, default_value, secret, action, digest, needs, wait_seconds, alarm)
+                              on_expiry, default_value, secret, action, digest, needs, wait_seconds, alarm,
+                              target_seconds, business, at_risk_at, remind_every, remind_most, escalate_after,
+                              reassign_late)
             select $7, parent.id, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $20, $20, $21, $22, $23,
-                   $30, $31, $32, $33, $34, $35
+                   $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42
             from parent
             returning id, task_id
         ), candidate as (
             insert into slot_candidate (slot_id, candidate, priority, due_at, opened_at)
             select opened.id, key, $19, coalesce($20, 'infinity'), $4 from opened, unnest($16::text[]) key
+        ), timed as (
+            insert into timer (slot_id, kind, due_at, run_at, alone)
+            select opened.id, kind, at, at, kind = 'expire' or ($42 and kind = 'breach')
+            from opened, unnest($43::text[], $44::timestamptz[]) as t (kind, at)
         ), line as (
             insert into record_line (task_id, slot_id, at, kind, text)
             select opened.task_id, opened.id, $4, kind, text
@@ -228,6 +244,15 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         new.needs,
         new.expires_in.map(|wait| wait.num_seconds()),
         alarm,
+        clocks.target.map(|target| target.num_seconds()),
+        clocks.business,
+        clocks.at_risk_at,
+        clocks.remind.and_then(|remind| remind.every).map(|every| every.num_seconds()),
+        clocks.remind.map(|remind| remind.most),
+        clocks.escalate_after.map(|after| after.num_seconds()),
+        clocks.reassign,
+        &timers,
+        &timer_times,
     )
     .fetch_one(tx.conn())
     .await;
@@ -280,6 +305,13 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         opened_at: now,
         target_at: due_at,
         due_at,
+        at_risk_at: clocks.at_risk_at,
+        warned_at: None,
+        breached_at: None,
+        business: clocks.business,
+        reminds: clocks.remind.is_some(),
+        reassigns_late: clocks.reassign,
+        waited_business: None,
         expires_at,
         on_expiry: new.on_expiry,
         default_value: new.default_value,
@@ -302,7 +334,7 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         claim_id,
     };
     close::announce(tx, &slot);
-    if expires_at.is_some() {
+    if !timers.is_empty() {
         tx.wake(Topic::Clock);
     }
     Ok(Opened { slot, fresh: true })
@@ -375,6 +407,9 @@ fn check(new: &NewSlot) -> Result<(), Refusal> {
         && let Err(detail) = answer::check_schema(schema)
     {
         wrong("/schema", &detail);
+    }
+    if new.remind.is_some_and(|remind| !(0..=100).contains(&remind.most)) {
+        wrong("/remind/most", "Remind at most 100 times.");
     }
     if new.attachments.len() > 20 {
         wrong("/attachments", "Attach at most 20 files.");

@@ -12,6 +12,8 @@ use super::{
 use crate::{
     Actor, Refusal, Tx, audit,
     ids::{Id, PersonId, SlotId},
+    policy::clocks::Timer,
+    timer,
     wake::Topic,
 };
 
@@ -144,8 +146,11 @@ pub(super) async fn hand_to(tx: &mut Tx, slot: &Slot, asked: Asked, to: Handover
     for key in asked.keys {
         tx.wake(Topic::Inbox(key));
     }
-    if to.expires_at.is_some() {
-        tx.wake(Topic::Clock);
+    if to.expires_at != slot.expires_at {
+        timer::drop_of(tx, slot.id, &[Timer::Expire]).await?;
+        if let Some(at) = to.expires_at {
+            timer::set(tx, slot.id, &[(Timer::Expire, at)], false).await?;
+        }
     }
     Ok(())
 }

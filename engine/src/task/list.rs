@@ -27,6 +27,7 @@ struct Row {
     status: Status,
     waiting_on: Option<String>,
     waiting_since: Option<DateTime<Utc>>,
+    waited_seconds: f64,
     model_calls: i32,
     input_tokens: i64,
     output_tokens: i64,
@@ -59,6 +60,7 @@ impl From<Row> for Task {
             status: row.status,
             waiting_on: row.waiting_on,
             waiting_since: row.waiting_since,
+            waited: chrono::Duration::milliseconds((row.waited_seconds * 1000.0) as i64),
             model_calls: row.model_calls,
             input_tokens: row.input_tokens,
             output_tokens: row.output_tokens,
@@ -83,7 +85,8 @@ macro_rules! tasks {
             select t.id as "id: TaskId", t.agent_id as "agent_id: AgentId", a.name as agent, a.inside, t.title, t.about_kind,
                    t.about_title, t.about_url, t.claim_id as "claim_id: ClaimId", t.for_id as "for_id: PersonId",
                    p.name as "for_name?", p.email as "for_email?", t.status as "status: Status",
-                   oldest.waiting_on as "waiting_on?", oldest.opened_at as "waiting_since?", t.model_calls,
+                   oldest.waiting_on as "waiting_on?", oldest.opened_at as "waiting_since?",
+                   extract(epoch from t.waited)::float8 as "waited_seconds!", t.model_calls,
                    t.input_tokens, t.output_tokens, t.cost_micros, t.budget_micros, t.currency, t.questions, t.result,
                    t.problem, t.created_at, t.updated_at, t.finished_at
             from task t

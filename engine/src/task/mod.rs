@@ -6,7 +6,7 @@ pub mod start;
 pub mod stop;
 pub mod take_over;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Duration, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,6 +73,8 @@ pub struct Task {
     pub waiting_on: Option<String>,
     /// When that slot was opened.
     pub waiting_since: Option<DateTime<Utc>>,
+    /// How long people were waited for, up to now.
+    pub waited: Duration,
     pub model_calls: i32,
     pub input_tokens: i64,
     pub output_tokens: i64,

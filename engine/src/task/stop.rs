@@ -61,6 +61,7 @@ pub(crate) async fn end(tx: &mut Tx, id: TaskId, ending: Ending<'_>) -> Result<b
         with ended as (
             update task
             set status = $2, result = $3, problem = $4, finished_at = $5, updated_at = $5,
+                waited = waited + coalesce($5 - waiting_since, '0'), waiting_since = null,
                 open_slots = 0, ready_at = null, leased_by = null, lease_until = null,
                 -- Whoever still holds a lease can write nothing from here on.
                 epoch = epoch + 1

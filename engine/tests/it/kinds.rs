@@ -221,7 +221,7 @@ async fn every_kind_refuses_in_every_way_and_takes_what_fits_once(pool: PgPool) 
         let new = NewSlot { expires_in: Some(Duration::hours(1)), ..case.new.clone() };
         let expired = ask(&desk, &agent, &Case { new, ..case }, "expired").await;
         desk.clock.advance(Duration::hours(2));
-        assert_eq!(slot::expire::due(&desk.engine).await.unwrap(), 1, "{name}");
+        assert_eq!(engine::timer::due(&desk.engine).await.unwrap(), 1, "{name}");
         assert_eq!(give(case.who, expired.id, 1, &json!("x")).await, "expired", "{name}");
         assert_eq!(desk.slot(expired.id).await.answered_by, None, "an expiry is nobody's act: {name}");
     }

@@ -3,6 +3,7 @@
 mod agents;
 mod approvals;
 mod claims;
+mod clocks;
 mod forms;
 mod handing;
 mod kinds;

@@ -350,7 +350,7 @@ async fn act(
             task::stop(&mut tx, &person, slot.task_id, "Enough.").await?;
             tx.commit().await
         }
-        Op::Expire => slot::expire::due(engine).await.map(drop),
+        Op::Expire => engine::timer::due(engine).await.map(drop),
     }
 }
 

@@ -185,7 +185,7 @@ async fn deposit_expiry_and_stop_at_once_leave_one_outcome(pool: PgPool) {
         desk.clock.advance(Duration::seconds(2));
         let (deposit, expiry, stop) = tokio::join!(
             desk.answer(Who::Mia, slot.id, json!("yes")),
-            slot::expire::due(&second),
+            engine::timer::due(&second),
             desk.stop(Who::Noor, slot.task_id, "enough"),
         );
         let expired = expiry.unwrap() == 1;
@@ -276,9 +276,9 @@ async fn expiry_is_the_systems_act_and_does_what_was_said(pool: PgPool) {
     let fail = desk.ask(&agent, new("fail", OnExpiry::Fail, None)).await.unwrap();
     let default = desk.ask(&agent, new("default", OnExpiry::Default, Some(json!("no refund")))).await.unwrap();
     desk.clock.advance(Duration::hours(24) - Duration::seconds(1));
-    assert_eq!(slot::expire::due(&desk.engine).await.unwrap(), 0);
+    assert_eq!(engine::timer::due(&desk.engine).await.unwrap(), 0);
     desk.clock.advance(Duration::seconds(1));
-    assert_eq!(slot::expire::due(&desk.engine).await.unwrap(), 3);
+    assert_eq!(engine::timer::due(&desk.engine).await.unwrap(), 3);
     for (slot, task, answer) in
         [(&tell, "working", None), (&fail, "failed", None), (&default, "working", Some(json!("no refund")))]
     {

@@ -8,7 +8,7 @@ mod shape;
 use super::{Action, Choice};
 
 pub use files::{FileAt, files};
-pub use read::from_form;
+pub use read::{from_form, moment};
 pub use shape::shape;
 
 /// What to show.

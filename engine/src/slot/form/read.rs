@@ -1,6 +1,6 @@
 //! From a form's fields, as a browser sends them, to the answer's value.
 
-use chrono::{NaiveDateTime, SecondsFormat, TimeZone, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone, Utc};
 use chrono_tz::Tz;
 use serde_json::{Map, Number, Value, json};
 
@@ -123,7 +123,7 @@ impl Typed<'_> {
             Input::Text { .. } | Input::LongText { .. } | Input::File { .. } => Value::String(text),
             Input::Number { .. } => number(&text).ok_or_else(|| wrong("Write a number, for example 12.50."))?,
             Input::DateTime => moment(&text, self.zone)
-                .map(Value::String)
+                .map(|at| Value::String(at.to_rfc3339_opts(SecondsFormat::AutoSi, true)))
                 .ok_or_else(|| wrong("Write a date and a time, for example 2026-12-24T18:00."))?,
             Input::Choice(_) => serde_json::from_str(&text).map_err(|_| wrong(CHOOSE))?,
             Input::Lines(item) => Value::Array(lines(&text, *item).map_err(|detail| wrong(&detail))?),
@@ -192,17 +192,17 @@ fn lines(text: &str, item: Item) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-/// A moment as RFC 3339 in UTC, from a browser's local date and time in `zone`, or as it is when it has a zone already.
-fn moment(text: &str, zone: Tz) -> Option<String> {
-    if let Ok(at) = chrono::DateTime::parse_from_rfc3339(text) {
-        return Some(at.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::AutoSi, true));
+/// A moment, from a browser's local date and time in `zone`, or as it is when it has a zone already.
+pub fn moment(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Some(at.with_timezone(&Utc));
     }
     let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f"]
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())?;
     // An hour that comes twice is meant the first time; one that is skipped is no time at all.
     let at = zone.from_local_datetime(&local).earliest()?;
-    Some(at.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    Some(at.with_timezone(&Utc))
 }
 
 fn one(pointer: &str, detail: impl Into<String>) -> Vec<FieldError> {

@@ -6,10 +6,11 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
+use chrono::{DateTime, Utc};
 use engine::{
     Actor, FieldError, Refusal,
     ids::{SlotId, TaskId},
-    slot::{self, Deposited, NotResolved, Resolved},
+    slot::{self, Deposited, Moved, NotResolved, Resolved},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use super::{
     auth::{needs, needs_one},
     body::{self, Body},
     idempotent::{begin, finish},
+    shown::time,
     slots::slot_id,
 };
 
@@ -166,6 +168,39 @@ pub(super) async fn reassign(
     }
     slot::reassign(&mut tx, &actor, id, &to, &reason).await?;
     finish(tx, &actor, key, StatusCode::OK, json!({ "id": id, "status": "waiting", "asked": [to.trim()] })).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DueBody {
+    expires_at: Option<DateTime<Utc>>,
+    due_at: Option<DateTime<Utc>>,
+    reason: String,
+}
+
+pub(super) async fn due(
+    State(http): State<Http>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(body): Body,
+) -> Result<Response, Problem> {
+    needs_one(&actor, &["ask", "manage", "answer"])?;
+    let id = slot_id(&id)?;
+    let moved = body::read::<DueBody>(&headers, &body)?;
+    let to = match (moved.due_at, moved.expires_at) {
+        (Some(at), None) => Moved::Due(at),
+        (None, Some(at)) => Moved::Expires(at),
+        _ => return Err(Problem::field("/due_at", "Say one of the two: due_at or expires_at.")),
+    };
+    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/slots/{id}/due"), &body).await?;
+    if let Some(again) = again {
+        return Ok(again);
+    }
+    slot::move_due(&mut tx, &actor, id, to, &moved.reason).await?;
+    let at = moved.due_at.or(moved.expires_at).map(time);
+    let name = if moved.due_at.is_some() { "due_at" } else { "expires_at" };
+    finish(tx, &actor, key, StatusCode::OK, json!({ "id": id, "status": "waiting", name: at })).await
 }
 
 /// Hands the secret out, once. An Idempotency-Key changes nothing here: a reply that could be given again would have to

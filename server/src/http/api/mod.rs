@@ -27,6 +27,7 @@ pub(super) fn router(http: Http, rate_limit: u32) -> Router {
         .route("/slots/{id}/answer", post(answers::answer))
         .route("/slots/{id}/cancel", post(answers::cancel))
         .route("/slots/{id}/reassign", post(answers::reassign))
+        .route("/slots/{id}/due", post(answers::due))
         .route("/slots/{id}/secret", post(answers::secret))
         .route("/tasks/{id}/resolve", post(answers::resolve))
         .route("/files", post(files::add).layer(DefaultBodyLimit::max(engine::file::LARGEST + 1)))

@@ -11,6 +11,7 @@ use axum::{
 use engine::{
     Actor, duration, file,
     ids::{FileId, SlotId, TaskId},
+    policy::Remind,
     slot::{self, Action, Asker, Choice, Kind, ListOfSlots, NewSlot, OnExpiry, Priority, Status},
     wake::Topic,
 };
@@ -53,20 +54,36 @@ struct OpenBody {
     on_expiry: Option<OnExpiry>,
     default: Option<Value>,
     target: Option<String>,
-    remind: Option<Value>,
+    remind: Option<RemindBody>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RemindBody {
+    after: String,
+    every: Option<String>,
+    most: Option<i32>,
 }
 
 impl OpenBody {
     fn checked(self) -> Result<NewSlot, Problem> {
-        // Accepting what is not done yet would be a reminder that nobody sends.
-        if self.remind.is_some() {
-            return Err(Problem::field("/remind", "This version of Layby does not offer reminders yet."));
-        }
         let span = |pointer: &str, text: Option<String>| match text {
             None => Ok(None),
             Some(text) => duration::parse(&text)
                 .map(Some)
                 .ok_or_else(|| Problem::field(pointer, "Write a duration like 90s, 15m, 2d or 1h 30m.")),
+        };
+        let remind = match self.remind {
+            None => None,
+            Some(remind) => span("/remind/after", Some(remind.after))?.map(|after| (after, remind.every, remind.most)),
+        };
+        let remind = match remind {
+            None => None,
+            Some((after, every, most)) => {
+                let every = span("/remind/every", every)?;
+                // Once, when it is not said how often.
+                Some(Remind { after, every, most: most.unwrap_or(if every.is_some() { 3 } else { 1 }) })
+            }
         };
         Ok(NewSlot {
             task_id: self.task_id,
@@ -86,6 +103,7 @@ impl OpenBody {
             on_expiry: self.on_expiry.unwrap_or(OnExpiry::Tell),
             default_value: self.default,
             target: span("/target", self.target)?,
+            remind,
         })
     }
 }
