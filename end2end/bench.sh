@@ -21,4 +21,5 @@ person=$("$layby" token create --person mia@layby.example --scope answer --scope
 "$target/release/load" --url http://127.0.0.1:3977 --agent-token "$agent" --person-token "$person" --pid "$server" "$@" > "$work/layby.json"
 kill "$server"; wait "$server" || true
 python3 end2end/bench/limit.py "$work" > "$work/limit.json"
-python3 end2end/bench/together.py "$work/layby.json" "$work/limit.json"
+end2end/bench/timers.sh "$layby" "$work" > "$work/timers.json"
+python3 end2end/bench/together.py "$work/layby.json" "$work/limit.json" "$work/timers.json"

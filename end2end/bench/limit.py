@@ -54,12 +54,14 @@ park = filled(statement("with fresh as"), {
     21: "null::timestamptz", 22: "'tell'", 23: "null::jsonb", 24: "array['started', 'asked']",
     25: "array['Refunds opened this work.', 'Refunds asked Mia Lindqvist: How much do we refund for A-17?']",
     26: f"'agent:{agent}'", 27: "array['task.started', 'slot.opened', 'task.waiting']",
-    28: "1", 29: "0", 30: "false", 31: "null::json", 32: "null", 33: "1", 34: "null::bigint", 35: "null"})
+    28: "1", 29: "0", 30: "false", 31: "null::json", 32: "null", 33: "1", 34: "null::bigint", 35: "null",
+    36: "null::bigint", 37: "false", 38: "null::timestamptz", 39: "null::bigint", 40: "null::int", 41: "null::bigint",
+    42: "false", 43: "array[]::text[]", 44: "array[]::timestamptz[]"})
 answer = filled(statement("withdrawn as ("), {
     1: SLOT, 2: TASK, 3: "'answered'::text", 4: "'40'::jsonb", 5: "null", 6: f"'{mia}'::uuid", 7: "null::uuid", 8: "null",
     9: "clock_timestamp()", 10: "1", 11: "'{\"answer\": 40}'::jsonb", 12: "'Mia Lindqvist answered after less than a minute.'",
     13: f"'person:{mia}'", 14: "null::jsonb", 15: "null::jsonb", 16: "null::text", 17: "null::uuid", 18: "null::int",
-    19: "null::text", 20: "null::bytea", 21: "0"})
+    19: "null::text", 20: "null::bytea", 21: "0", 22: "0::bigint", 23: "false"})
 rates = {"parks_per_second": pgbench("park", park), "answers_per_second": pgbench("answer", answer)}
 answered = int(sql("select count(*) from slot where status = 'answered' and id::text like '00000000-0000-8000-%'"))
 if answered != COUNT // CLIENTS * CLIENTS:

@@ -119,13 +119,7 @@ async fn shown(cx: &Cx, name: String, zone: String, wrong: Option<Refusal>) -> R
     shown_with(cx, name, zone, None, wrong).await
 }
 
-async fn shown_with(
-    cx: &Cx,
-    name: String,
-    zone: String,
-    typed: Option<AwayForm>,
-    wrong: Option<Refusal>,
-) -> Response {
+async fn shown_with(cx: &Cx, name: String, zone: String, typed: Option<AwayForm>, wrong: Option<Refusal>) -> Response {
     shown_all(cx, name, zone, typed, None, wrong).await
 }
 

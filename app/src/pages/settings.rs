@@ -178,7 +178,7 @@ async fn shown(cx: &Cx, shown: Shown) -> Response {
             <ul class="plain policies" data-test="policies">{policies}</ul>
             {policy_form(shown.policy.unwrap_or_else(fresh), &shown.asked_at, shown.preview.as_ref(), &settings.site, &policy_errors)}
             <h2>"The site's calendar"</h2>
-            <form method="post" action="/admin/settings/calendar" enctype="multipart/form-data" class="card" id="calendar"
+            <form method="post" action="/admin/settings/calendar" enctype="multipart/form-data" class="card" id="calendar" data-turbo="false"
                 data-typed="true">
                 {calendar_form::inputs(&calendar, &calendar_errors)}
                 <div class="field">
@@ -309,7 +309,7 @@ fn policy_form(
             </div>
             {preview.map(|preview| previewed(&form, preview, asked_at, site))}
             <div class="options">
-                <button name="act" value="preview" class="option">"Preview"</button>
+                <button name="act" value="preview" class="option" data-turbo="false">"Preview"</button>
                 <button name="act" value="save">"Save the policy"</button>
             </div>
         </form>

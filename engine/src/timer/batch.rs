@@ -1,5 +1,7 @@
 //! Reminders, warnings and breaches, many at a time: one transaction for a batch, a statement for each thing that is written.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 
@@ -13,6 +15,9 @@ use crate::{
     settings::{Settings, settings},
     wake::Topic,
 };
+
+/// Up to so many timers at once, each question's own pages are refreshed too.
+const FEW: usize = 50;
 
 /// What firing needs to know of a slot that still waits.
 pub(super) struct Facts {
@@ -104,7 +109,7 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>,
            from slot s join agent a on a.id = s.agent_id
            left join person p on p.id = a.sponsor_id and p.disabled_at is null
            where s.id = any($1) and s.status = 'waiting'
-           order by s.id for no key update of s"#,
+           order by s.id"#,
         &slots
     )
     .fetch_all(tx.conn())
@@ -171,6 +176,15 @@ pub(super) async fn write(tx: &mut Tx, firings: &[Firing]) -> Result<(), Refusal
         return Ok(());
     }
     let now = tx.now();
+    // Those that are stamped, in one order, so that two batches never wait for each other.
+    let stamped = firings.iter().filter(|firing| matches!(firing.kind, Timer::AtRisk | Timer::Breach));
+    let mut stamped: Vec<_> = stamped.map(|firing| firing.slot.0).collect();
+    if !stamped.is_empty() {
+        stamped.sort_unstable();
+        sqlx::query!("select id from slot where id = any($1) order by id for no key update", &stamped)
+            .fetch_all(tx.conn())
+            .await?;
+    }
     let slots: Vec<_> = firings.iter().map(|firing| firing.slot.0).collect();
     let tasks: Vec<_> = firings.iter().map(|firing| firing.task.0).collect();
     let kinds: Vec<_> = firings.iter().map(|firing| firing.kind.as_str().to_owned()).collect();
@@ -226,11 +240,13 @@ pub(super) async fn write(tx: &mut Tx, firings: &[Firing]) -> Result<(), Refusal
         .collect();
     let channel = tx.engine.channel.clone();
     channel.deliver(tx, &notices).await?;
-    for firing in firings {
-        tx.wake(Topic::Slot(firing.slot));
-        tx.wake(Topic::Task(firing.task));
-        for key in &firing.tell {
-            tx.wake(Topic::Inbox(key.clone()));
+    let told: HashSet<&String> = firings.iter().flat_map(|firing| &firing.tell).collect();
+    told.into_iter().for_each(|key| tx.wake(Topic::Inbox(key.clone())));
+    // In a burst, telling every page of every question would cost more than the timers themselves.
+    if firings.len() <= FEW {
+        for firing in firings {
+            tx.wake(Topic::Slot(firing.slot));
+            tx.wake(Topic::Task(firing.task));
         }
     }
     Ok(())

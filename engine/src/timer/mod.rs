@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use crate::{Engine, Refusal, Tx, ids::SlotId, person, policy::clocks::Timer, wake::Topic};
 
 /// How long a lost wake-up can delay a timer.
-const POLL: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_secs(1);
 /// Timers that are claimed at a time.
-const BATCH: i64 = 500;
+const BATCH: i64 = 1_000;
 /// Tries before an administrator is asked to look; the pauses between them double from two seconds.
 const TRIES: i16 = 8;
 

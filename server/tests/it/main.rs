@@ -1,5 +1,6 @@
 //! The program from outside: real servers on loopback, spoken to over HTTP.
 
+mod clocks;
 mod faults;
 mod kinds;
 mod secrets;
