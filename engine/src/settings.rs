@@ -36,7 +36,9 @@ impl Settings {
 
 /// The settings that were read last, and when.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<RwLock<Option<(Instant, Arc<Settings>)>>>);
+pub struct Kept(Arc<RwLock<Option<ReadAt>>>);
+
+type ReadAt = (Instant, Arc<Settings>);
 
 impl Kept {
     /// Reads anew next time.

@@ -11,11 +11,14 @@ use http::header;
 use super::Fields;
 use crate::{context::Cx, page::error_page};
 
-/// Fields in their order, and files: the field's name, the file's name, its content.
+/// Fields in their order, and files.
 pub(crate) struct Sent {
     fields: Vec<(String, String)>,
-    files: Vec<(String, String, axum::body::Bytes)>,
+    files: Vec<SentFile>,
 }
+
+/// The field's name, the file's name, its content.
+pub(crate) type SentFile = (String, String, axum::body::Bytes);
 
 /// The fields with each file's id as its field's value.
 pub(crate) struct Kept {
@@ -58,7 +61,7 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 
 impl Sent {
     /// The fields and the files as they came: for files that are read, not kept.
-    pub(crate) fn into_parts(self) -> (Vec<(String, String)>, Vec<(String, String, axum::body::Bytes)>) {
+    pub(crate) fn into_parts(self) -> (Vec<(String, String)>, Vec<SentFile>) {
         (self.fields, self.files)
     }
 
