@@ -162,7 +162,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("button", { name: "Send the answer" }).click();
     const picture = page.locator(".files img");
     await expect(picture).toBeVisible();
-    expect(await picture.evaluate((image) => image.complete && image.naturalWidth)).toBe(1);
+    await expect.poll(() => picture.evaluate((image) => image.complete && image.naturalWidth)).toBe(1);
     expect((await read(request, slot)).answer.files[0].name).toBe("receipt.png");
   });
 

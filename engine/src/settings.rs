@@ -2,7 +2,10 @@
 //! them and they change seldom.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -36,27 +39,59 @@ impl Settings {
 
 /// The settings that were read last, and when.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<RwLock<Option<ReadAt>>>);
+pub struct Kept(Arc<Last>);
+
+#[derive(Default)]
+struct Last {
+    read: RwLock<Option<ReadAt>>,
+    /// Changed here: not to be trusted, however young.
+    changed: AtomicBool,
+    /// Somebody reads them anew.
+    reading: AtomicBool,
+}
 
 type ReadAt = (Instant, Arc<Settings>);
 
 impl Kept {
     /// Reads anew next time.
     pub(crate) fn forget(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.changed.store(true, Ordering::SeqCst);
     }
 
-    fn fresh(&self) -> Option<Arc<Settings>> {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().filter(|(at, _)| at.elapsed() < KEPT).map(|(_, settings)| settings.clone())
+    /// What was read last, and whether it can still be trusted.
+    fn last(&self) -> Option<(Arc<Settings>, bool)> {
+        let read = self.0.read.read().unwrap_or_else(PoisonError::into_inner);
+        let fresh = |at: &Instant| at.elapsed() < KEPT && !self.0.changed.load(Ordering::SeqCst);
+        read.as_ref().map(|(at, settings)| (settings.clone(), fresh(at)))
     }
 }
 
-/// The settings, at most a moment old.
+/// The settings, at most a moment old. While one reads them anew the others go on with the former: whoever asks holds a
+/// connection already, and if all of them waited for a second one, none would ever be free.
 pub async fn settings(engine: &Engine) -> Result<Arc<Settings>, Refusal> {
-    if let Some(settings) = engine.settings.fresh() {
-        return Ok(settings);
+    let kept = &engine.settings;
+    match kept.last() {
+        Some((settings, true)) => return Ok(settings),
+        Some((settings, false)) if kept.0.reading.swap(true, Ordering::SeqCst) => return Ok(settings),
+        _ => {}
     }
+    let _reading = Reading(&kept.0.reading);
+    kept.0.changed.store(false, Ordering::SeqCst);
+    let settings = read(engine).await?;
+    *kept.0.read.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), settings.clone()));
+    Ok(settings)
+}
+
+/// Lets the next one read when this one is done, failed or was dropped where it stood.
+struct Reading<'a>(&'a AtomicBool);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+async fn read(engine: &Engine) -> Result<Arc<Settings>, Refusal> {
     let mut conn = engine.pool.acquire().await?;
     let site = calendar::load(&mut conn, Owner::Site).await?.unwrap_or_default();
     let owners =
@@ -70,8 +105,5 @@ pub async fn settings(engine: &Engine) -> Result<Arc<Settings>, Refusal> {
         }
     }
     let policies = policy::load(&mut conn).await?;
-    let settings = Arc::new(Settings { site, people, policies });
-    let mut kept = engine.settings.0.write().unwrap_or_else(PoisonError::into_inner);
-    *kept = Some((Instant::now(), settings.clone()));
-    Ok(settings)
+    Ok(Arc::new(Settings { site, people, policies }))
 }

@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
-use engine::{Engine, agent, clock::DatabaseClock, seal::Keyring};
+use engine::{Engine, agent, clock::DatabaseClock, seal::Keyring, settings};
 use sqlx::{
     Connection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -66,6 +66,8 @@ impl Database {
             }
         });
         let engine = Engine::new(self.pool.clone(), clock, keys);
+        // Once before anybody asks: from then on there is always something to go on with.
+        settings::settings(&engine).await.map_err(|refusal| sentences(&refusal))?;
         agent::ensure_built_in(&engine).await.map_err(|refusal| sentences(&refusal))?;
         Ok(engine)
     }

@@ -117,6 +117,36 @@ async fn cancel_reassign_and_resolve_do_what_the_contract_says_for_whom_it_says(
 }
 
 #[sqlx::test(migrations = "../migrations")]
+async fn a_due_date_is_moved_by_who_may_and_reminders_are_taken(pool: PgPool) {
+    let site = Site::start(pool, 1).await;
+    let (mia, noor) = (site.person_token(Who::Mia).await, site.person_token(Who::Noor).await);
+    let question = json!({
+        "kind": "question", "message": "Why?", "ask": ["mia@layby.example"], "target": "4h",
+        "remind": { "after": "1h", "every": "4h", "most": 3 },
+    });
+    let slot = site.ask(question).await;
+    let path = format!("/slots/{}", slot["id"].as_str().unwrap());
+    let due = |body: Value| with(json!({ "reason": "They are away." }), body);
+    let at = "2031-03-05T12:00:00Z";
+    for (token, body, expected) in [
+        (&mia, due(json!({ "due_at": at })), (403, "not_yours")),
+        (&noor, due(json!({})), (422, "invalid")),
+        (&noor, due(json!({ "due_at": at, "expires_at": at })), (422, "invalid")),
+        (&noor, due(json!({ "due_at": "tomorrow" })), (422, "invalid")),
+        (&noor, json!({ "due_at": at, "reason": " " }), (422, "invalid")),
+        (&site.agent, due(json!({ "due_at": "2020-01-01T00:00:00Z" })), (422, "invalid")),
+    ] {
+        let (status, problem) = site.post(token, &format!("{path}/due"), body.clone()).await;
+        assert_eq!((status, problem["code"].as_str().unwrap()), expected, "{body}: {problem}");
+    }
+    assert_eq!(site.post(&site.agent, &format!("{path}/due"), due(json!({ "due_at": at }))).await.0, 200);
+    assert_eq!(site.get(&mia, &path).await["due_at"], json!(at));
+    let bad = json!({ "kind": "question", "message": "x", "remind": { "after": "soon" } });
+    assert_eq!(site.post(&site.agent, "/slots", bad).await.1["errors"][0]["pointer"], json!("/remind/after"));
+    site.stop().await;
+}
+
+#[sqlx::test(migrations = "../migrations")]
 async fn files_go_both_ways_are_what_their_content_says_and_are_seen_by_who_may(pool: PgPool) {
     let site = Site::start(pool, 1).await;
     let (mia, sam) = (site.person_token(Who::Mia).await, site.person_token(Who::Sam).await);
