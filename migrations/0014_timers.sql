@@ -18,6 +18,7 @@ create table timer (
 );
 create index timer_run on timer (alone, run_at, id) where not failed;
 create index timer_slot on timer (slot_id);
+create index timer_failed on timer (id) where failed;
 
 alter table slot
     -- What it follows, kept from when it was asked: seconds, and whether they are business time.

@@ -40,16 +40,20 @@ pub(super) async fn claim(engine: &Engine, owner: Uuid, most: i64) -> Result<Vec
     let claimed = sqlx::query_as!(
         Lease,
         r#"
-        update task
-        set epoch = epoch + 1, leased_by = $1, lease_until = $2
-        where id in (
+        -- Materialised, so that it runs once: as a plain subquery it may be run again for each row, and then more is claimed
+        -- than there are hands for.
+        with ready as materialized (
             select id from task
             where ready_at <= $3 and status = 'working' and (lease_until is null or lease_until < $3)
             order by ready_at
             limit $4
             for update skip locked
         )
-        returning id as "task: TaskId", epoch
+        update task
+        set epoch = epoch + 1, leased_by = $1, lease_until = $2
+        from ready
+        where task.id = ready.id
+        returning task.id as "task: TaskId", epoch
         "#,
         owner,
         now + HOLDS,

@@ -176,12 +176,14 @@ pub async fn save(engine: &Engine, person: &PersonActor, form: &PolicyForm) -> R
 pub async fn remove(engine: &Engine, person: &PersonActor, id: Uuid) -> Result<(), Refusal> {
     only_admins(person)?;
     let mut tx = engine.begin().await?;
-    let removed = sqlx::query!("delete from policy where id = $1", id).execute(tx.conn()).await?;
-    if removed.rows_affected() != 1 {
-        return Err(Refusal::NotFound);
-    }
+    let removed =
+        sqlx::query_scalar!(r#"delete from policy where id = $1 returning to_jsonb(policy) as "policy!""#, id)
+            .fetch_optional(tx.conn())
+            .await?;
+    // The former stands in the audit, so that it can be added again.
+    let removed = removed.ok_or(Refusal::NotFound)?;
     let key = format!("person:{}", person.id);
-    audit::write(&mut tx, &key, "policy.removed", &format!("policy:{id}"), None).await?;
+    audit::write(&mut tx, &key, "policy.removed", &format!("policy:{id}"), Some(removed)).await?;
     tx.commit().await?;
     engine.settings.forget();
     Ok(())

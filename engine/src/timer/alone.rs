@@ -37,10 +37,16 @@ async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
     let mut tx = engine.begin().await?;
     let now = tx.now();
     let row = sqlx::query!(
-        r#"delete from timer where id in (
-               select id from timer where not failed and (alone or $2) and run_at <= $1
-               order by run_at, id limit 1 for update skip locked
-           ) returning id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth"#,
+        r#"
+        -- Materialised, so that it runs once: as a plain subquery it may be run again for each row, each time past those that
+        -- are gone already, and then more are deleted than are fired.
+        with due as materialized (
+            select id from timer where not failed and (alone or $2) and run_at <= $1
+            order by run_at, id limit 1 for update skip locked
+        )
+        delete from timer using due where timer.id = due.id
+        returning timer.id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth
+        "#,
         now,
         all
     )

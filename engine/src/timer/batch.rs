@@ -56,10 +56,14 @@ pub(super) async fn fire(engine: &Engine) -> Result<(usize, usize), Refusal> {
     let mut tx = engine.begin().await?;
     let now = tx.now();
     let claimed = sqlx::query!(
-        r#"delete from timer where id in (
-               select id from timer where not failed and not alone and run_at <= $1
-               order by run_at, id limit $2 for update skip locked
-           ) returning id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth"#,
+        r#"
+        with due as materialized (
+            select id from timer where not failed and not alone and run_at <= $1
+            order by run_at, id limit $2 for update skip locked
+        )
+        delete from timer using due where timer.id = due.id
+        returning timer.id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth
+        "#,
         now,
         BATCH
     )

@@ -22,6 +22,9 @@ const TRIES: i16 = 8;
 /// Fires what is due, until `shutdown`: sleeps until the next due time, is woken for an earlier one.
 pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
     let clock = engine.wakes.subscribe([Topic::Clock]);
+    if let Err(error) = adopt(&engine).await {
+        tracing::error!(%error, cause = ?std::error::Error::source(&error), "questions without timers could not be looked for");
+    }
     while !*shutdown.borrow() {
         let fired = async {
             person::away::due(&engine).await?;
@@ -38,6 +41,23 @@ pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
             _ = shutdown.changed() => {}
         }
     }
+}
+
+/// Sets the timers of questions that an older version asked while this one was already migrating. One that another instance
+/// sets too does no harm: it finds the question ended.
+async fn adopt(engine: &Engine) -> Result<(), Refusal> {
+    let adopted = sqlx::query!(
+        "insert into timer (slot_id, kind, due_at, run_at, alone)
+         select id, 'expire', expires_at, expires_at, true from slot s
+         where status = 'waiting' and expires_at is not null
+           and not exists (select 1 from timer t where t.slot_id = s.id and t.kind = 'expire')"
+    )
+    .execute(&engine.pool)
+    .await?;
+    if adopted.rows_affected() > 0 {
+        tracing::info!(count = adopted.rows_affected(), "questions of an older version got their timers");
+    }
+    Ok(())
 }
 
 /// How long until the next timer, at most the poll's bound.

@@ -311,6 +311,32 @@ async fn a_burst_is_worked_off_by_all_instances_each_timer_once(pool: PgPool) {
     second.pool.close().await;
 }
 
+#[sqlx::test(migrations = "../migrations")]
+async fn however_postgres_plans_it_every_expiry_that_is_claimed_is_carried_out(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    // The plan that runs the claiming subquery once for each row of the table.
+    let mut options = (*desk.engine.pool.connect_options()).clone();
+    options = options.options([
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("enable_hashagg", "off"),
+        ("enable_indexscan", "off"),
+        ("enable_bitmapscan", "off"),
+        ("enable_sort", "off"),
+        ("enable_material", "off"),
+    ]);
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
+    let engine = Engine { pool: pool.clone(), ..desk.engine.clone() };
+    for n in 0..30 {
+        desk.ask(&agent, named(n, NewSlot { expires_in: Some(Duration::hours(1)), ..asking() })).await.unwrap();
+    }
+    desk.clock.advance(Duration::hours(2));
+    assert_eq!(timer::due(&engine).await.unwrap(), 30);
+    assert_eq!(desk.count("select count(*) from slot where status = 'expired'").await, 30);
+    pool.close().await;
+}
+
 /// Fails for one slot while it is told to.
 struct Broken {
     slot: engine::ids::SlotId,
