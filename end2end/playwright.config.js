@@ -5,6 +5,8 @@ export const port = Number(process.env.LAYBY_E2E_PORT ?? 3987);
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
+  // Two browsers and a server share two cores with whatever else runs: a test that fails is tried again, and told as flaky.
+  retries: 2,
   workers: 2,
   fullyParallel: true,
   timeout: 40_000,

@@ -16,6 +16,14 @@ let handedIn = null;
 document.addEventListener("turbo:submit-start", (event) => (handedIn = event.target));
 document.addEventListener("turbo:render", () => (handedIn = null));
 
+// A refresh would break off a form that is on its way, and the click would be lost. The answer brings the fresh page anyway.
+let onItsWay = false;
+document.addEventListener("turbo:submit-start", () => (onItsWay = true));
+for (const over of ["turbo:before-fetch-response", "turbo:fetch-request-error", "turbo:submit-end"]) {
+  document.addEventListener(over, (event) => event.target.tagName === "FORM" && (onItsWay = false));
+}
+document.addEventListener("turbo:before-visit", (event) => onItsWay && event.preventDefault());
+
 const dirty = () =>
   [...document.querySelectorAll("form[data-typed]")].filter((form) => form !== handedIn && form.id && typed(form).length > 0);
 

@@ -37,7 +37,7 @@ pub(crate) fn action(slot: &Slot) -> Option<AnyView> {
                 {inner}
                 {changed}
                 {used}
-                <details><summary>"The same as JSON"</summary><pre>{json}</pre>{digest}</details>
+                <details id=format!("json-{}", slot.id)><summary>"The same as JSON"</summary><pre>{json}</pre>{digest}</details>
             </div>
         }
         .into_any(),

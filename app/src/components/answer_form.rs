@@ -172,7 +172,7 @@ fn decision(fields: AnyView, id: &str, typed: &Typed, prefix: &str, alone: bool)
             {fields}
             <Wrong id=format!("{id}-wrong") sentence=arguments/>
             <div class="options"><button name=name("decision") value="approve">"Approve"</button></div>
-            <details class="reject" open=open>
+            <details class="reject" id=format!("{id}-reject") open=open>
                 <summary>"Reject …"</summary>
                 {reason_area}
                 <button class="danger" name=name("decision") value="reject" formnovalidate=true>"Reject it"</button>

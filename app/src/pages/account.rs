@@ -229,7 +229,7 @@ fn hours_form(cx: &Cx, own: Option<Calendar>, typed: Option<CalendarForm>, error
         view! { <button class="quiet" name="act" value="remove" formnovalidate=true>"Go by the site's hours again"</button> }
     });
     view! {
-        <details class="card" open=open>
+        <details class="card" id="own-hours" open=open>
             <summary>"Your own working hours"</summary>
             <form method="post" action="/account/calendar" id="hours" data-typed="true">
                 <p class="faint">"Due dates and reminders of what you are asked follow these instead of the site's hours."</p>

@@ -217,7 +217,7 @@ fn others(cx: &Cx, slot: &Slot, parties: Vec<person::Party>, form: &str, typed: 
     let to_wrong = error_at(&hand.errors, "/to");
     let id = slot.id;
     let hand_over = view! {
-        <details class="card" open=form == "reassign">
+        <details class="card" id="others-hand-over" open=form == "reassign">
             <summary>"Hand it to somebody else"</summary>
             <form method="post" action=format!("/slots/{id}/reassign") id="hand-over" data-typed="true">
                 <div class="field">
@@ -235,7 +235,7 @@ fn others(cx: &Cx, slot: &Slot, parties: Vec<person::Party>, form: &str, typed: 
     let decline = (standing == Standing::Asked).then(|| {
         let words = if slot.kind == Kind::Approval { "Decline to decide" } else { "Decline to answer" };
         view! {
-            <details class="card" open=form == "decline">
+            <details class="card" id="others-decline" open=form == "decline">
                 <summary>{words}</summary>
                 <form method="post" action=format!("/slots/{id}/decline") id="decline" data-typed="true">
                     {reason("decline-reason", "Why? Others who were asked go on waiting; else it goes to the sponsor or the managers.", &decline)}
@@ -248,7 +248,7 @@ fn others(cx: &Cx, slot: &Slot, parties: Vec<person::Party>, form: &str, typed: 
         let typed = of("due");
         let wrong = error_at(&typed.errors, "/due_at");
         view! {
-            <details class="card" open=form == "due">
+            <details class="card" id="others-due" open=form == "due">
                 <summary>"Move the due date"</summary>
                 <form method="post" action=format!("/slots/{id}/due") id="move-due" data-typed="true">
                     <div class="field">

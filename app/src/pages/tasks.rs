@@ -149,7 +149,7 @@ async fn shown(
         });
         let stop = may_stop.then(|| {
             view! {
-                <details class="card stop" open=open>
+                <details class="card stop" id="stop-work" open=open>
                     <summary>"Stop this work"</summary>
                     <form method="post" action=format!("/tasks/{id}/stop") id="stop" data-typed="true">
                         <label for="reason">"Why? Whoever waits for this work, or answers late, will read it."</label>
