@@ -22,7 +22,11 @@ document.addEventListener("turbo:submit-start", () => (onItsWay = true));
 for (const over of ["turbo:before-fetch-response", "turbo:fetch-request-error", "turbo:submit-end"]) {
   document.addEventListener(over, (event) => event.target.tagName === "FORM" && (onItsWay = false));
 }
-document.addEventListener("turbo:before-visit", (event) => onItsWay && event.preventDefault());
+// Nor may it take a refusal away, with what was typed, before somebody has read it.
+document.addEventListener("turbo:before-visit", (event) => {
+  const refused = document.querySelector("main [role=alert]") && event.detail.url === location.href;
+  if (onItsWay || refused) event.preventDefault();
+});
 
 const dirty = () =>
   [...document.querySelectorAll("form[data-typed]")].filter((form) => form !== handedIn && form.id && typed(form).length > 0);
