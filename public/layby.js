@@ -16,15 +16,20 @@ let handedIn = null;
 document.addEventListener("turbo:submit-start", (event) => (handedIn = event.target));
 document.addEventListener("turbo:render", () => (handedIn = null));
 
-// A refresh would break off a form that is on its way, and the click would be lost. The answer brings the fresh page anyway.
+// A refresh would break off a form that is on its way, and the click would be lost; and it would take a refusal away, with
+// what was typed, before somebody has read it. Only the answer to a form may follow then.
 let onItsWay = false;
+let answered = false;
 document.addEventListener("turbo:submit-start", () => (onItsWay = true));
-for (const over of ["turbo:before-fetch-response", "turbo:fetch-request-error", "turbo:submit-end"]) {
-  document.addEventListener(over, (event) => event.target.tagName === "FORM" && (onItsWay = false));
-}
-// Nor may it take a refusal away, with what was typed, before somebody has read it.
+document.addEventListener("turbo:submit-end", () => (onItsWay = false));
+document.addEventListener("turbo:before-fetch-response", (event) => {
+  if (event.target.tagName !== "FORM") return;
+  onItsWay = false;
+  answered = true;
+});
+document.addEventListener("turbo:render", () => (answered = false));
 document.addEventListener("turbo:before-visit", (event) => {
-  const refused = document.querySelector("main [role=alert]") && event.detail.url === location.href;
+  const refused = !answered && event.detail.url === location.href && document.querySelector("main [role=alert]");
   if (onItsWay || refused) event.preventDefault();
 });
 
