@@ -56,7 +56,7 @@ park = filled(statement("with fresh as"), {
     26: f"'agent:{agent}'", 27: "array['task.started', 'slot.opened', 'task.waiting']",
     28: "1", 29: "0", 30: "false", 31: "null::json", 32: "null", 33: "1", 34: "null::bigint", 35: "null",
     36: "null::bigint", 37: "false", 38: "null::timestamptz", 39: "null::bigint", 40: "null::int", 41: "null::bigint",
-    42: "false", 43: "array[]::text[]", 44: "array[]::timestamptz[]"})
+    42: "false", 43: "array[]::text[]", 44: "array[]::timestamptz[]", 45: "false", 46: "false"})
 answer = filled(statement("withdrawn as ("), {
     1: SLOT, 2: TASK, 3: "'answered'::text", 4: "'40'::jsonb", 5: "null", 6: f"'{mia}'::uuid", 7: "null::uuid", 8: "null",
     9: "clock_timestamp()", 10: "1", 11: "'{\"answer\": 40}'::jsonb", 12: "'Mia Lindqvist answered after less than a minute.'",

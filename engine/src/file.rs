@@ -173,12 +173,19 @@ pub async fn of_slots(engine: &Engine, slots: &[SlotId]) -> Result<Vec<(SlotId, 
         .collect())
 }
 
-/// One of somebody's own files that nothing uses yet: its media type. None when there is no such file of theirs.
-pub(crate) async fn unused(conn: &mut PgConnection, person: PersonId, id: FileId) -> Result<Option<String>, Refusal> {
+/// One of somebody's own files that nothing uses yet but, after a lost race, this very answer: its media type. None when
+/// there is no such file of theirs.
+pub(crate) async fn usable(
+    conn: &mut PgConnection,
+    person: PersonId,
+    slot: SlotId,
+    id: FileId,
+) -> Result<Option<String>, Refusal> {
     Ok(sqlx::query_scalar!(
-        "select media_type from file where id = $1 and person_id = $2 and slot_id is null",
+        "select media_type from file where id = $1 and person_id = $2 and (slot_id is null or slot_id = $3)",
         id.0,
-        person.0
+        person.0,
+        slot.0
     )
     .fetch_optional(conn)
     .await?)
@@ -207,7 +214,7 @@ pub(crate) async fn attach(tx: &mut Tx, actor: &Actor, slot: SlotId, files: &[Fi
     };
     let attached = sqlx::query!(
         "update file set slot_id = $1
-         where id = any($2) and slot_id is null and (agent_id = $3 or person_id = $4)",
+         where id = any($2) and (slot_id is null or slot_id = $1) and (agent_id = $3 or person_id = $4)",
         slot.0,
         &ids,
         agent,

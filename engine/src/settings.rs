@@ -9,11 +9,12 @@ use std::{
     time::Duration,
 };
 
+use sqlx::PgConnection;
 use tokio::time::Instant;
 
 use crate::{
-    Engine, Refusal,
-    calendar::{self, Calendar, Owner},
+    Engine, Refusal, Tx,
+    calendar::{self, Calendar},
     ids::PersonId,
     policy::{self, Policy},
 };
@@ -58,28 +59,32 @@ impl Kept {
         self.0.changed.store(true, Ordering::SeqCst);
     }
 
-    /// What was read last, and whether it can still be trusted.
-    fn last(&self) -> Option<(Arc<Settings>, bool)> {
+    /// What was read last, while it is young or somebody is reading it anew; None for whoever is to read it.
+    fn to_go_on_with(&self) -> Option<Arc<Settings>> {
         let read = self.0.read.read().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |at: &Instant| at.elapsed() < KEPT && !self.0.changed.load(Ordering::SeqCst);
-        read.as_ref().map(|(at, settings)| (settings.clone(), fresh(at)))
+        let (at, settings) = read.as_ref()?;
+        let fresh = at.elapsed() < KEPT && !self.0.changed.load(Ordering::SeqCst);
+        (fresh || self.0.reading.swap(true, Ordering::SeqCst)).then(|| settings.clone())
     }
 }
 
-/// The settings, at most a moment old. While one reads them anew the others go on with the former: whoever asks holds a
-/// connection already, and if all of them waited for a second one, none would ever be free.
+/// The settings, at most a moment old.
 pub async fn settings(engine: &Engine) -> Result<Arc<Settings>, Refusal> {
-    let kept = &engine.settings;
-    match kept.last() {
-        Some((settings, true)) => return Ok(settings),
-        Some((settings, false)) if kept.0.reading.swap(true, Ordering::SeqCst) => return Ok(settings),
-        _ => {}
+    match engine.settings.to_go_on_with() {
+        Some(settings) => Ok(settings),
+        None => read(&engine.settings, &mut *engine.pool.acquire().await?).await,
     }
-    let _reading = Reading(&kept.0.reading);
-    kept.0.changed.store(false, Ordering::SeqCst);
-    let settings = read(engine).await?;
-    *kept.0.read.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), settings.clone()));
-    Ok(settings)
+}
+
+/// The same within a unit of work, on its own connection: whoever holds one must not wait for a second.
+pub(crate) async fn within(tx: &mut Tx) -> Result<Arc<Settings>, Refusal> {
+    match tx.engine.settings.to_go_on_with() {
+        Some(settings) => Ok(settings),
+        None => {
+            let kept = tx.engine.settings.clone();
+            read(&kept, tx.conn()).await
+        }
+    }
 }
 
 /// Lets the next one read when this one is done, failed or was dropped where it stood.
@@ -91,19 +96,19 @@ impl Drop for Reading<'_> {
     }
 }
 
-async fn read(engine: &Engine) -> Result<Arc<Settings>, Refusal> {
-    let mut conn = engine.pool.acquire().await?;
-    let site = calendar::load(&mut conn, Owner::Site).await?.unwrap_or_default();
-    let owners =
-        sqlx::query_scalar!(r#"select person_id as "id!: PersonId" from calendar where person_id is not null"#)
-            .fetch_all(&mut *conn)
-            .await?;
+async fn read(kept: &Kept, conn: &mut PgConnection) -> Result<Arc<Settings>, Refusal> {
+    let _reading = Reading(&kept.0.reading);
+    kept.0.changed.store(false, Ordering::SeqCst);
+    let mut site = Calendar::default();
     let mut people = Vec::new();
-    for owner in owners {
-        if let Some(calendar) = calendar::load(&mut conn, Owner::Person(owner)).await? {
-            people.push((owner, calendar));
+    for (owner, calendar) in calendar::load_all(conn).await? {
+        match owner {
+            None => site = calendar,
+            Some(person) => people.push((person, calendar)),
         }
     }
-    let policies = policy::load(&mut conn).await?;
-    Ok(Arc::new(Settings { site, people, policies }))
+    let policies = policy::load(conn).await?;
+    let settings = Arc::new(Settings { site, people, policies });
+    *kept.0.read.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), settings.clone()));
+    Ok(settings)
 }

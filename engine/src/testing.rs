@@ -300,6 +300,7 @@ pub fn bare(new: NewSlot) -> Slot {
         on_behalf_of_email: None,
         reason: None,
         closed_at: None,
+        sponsor_id: None,
         for_id: None,
         for_name: None,
         claim_id: None,

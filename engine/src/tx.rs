@@ -8,6 +8,8 @@ use crate::{Engine, Refusal, ids::Id, wake::Topic};
 enum Conn {
     Single(PoolConnection<Postgres>),
     Transaction(sqlx::Transaction<'static, Postgres>),
+    /// Given back while a transaction is begun; when that fails, the unit of work is over.
+    None,
 }
 
 /// See [`Engine::single`] and [`Engine::begin`]. Dropped without [`Tx::commit`], a transaction is rolled back.
@@ -33,6 +35,8 @@ impl Tx {
     /// statements. What a single connection wrote before is durable already.
     pub(crate) async fn transaction(&mut self) -> Result<(), Refusal> {
         if let Conn::Single(_) = self.conn {
+            // The one connection goes back first: if everybody held one and waited for a second, none would ever be free.
+            self.conn = Conn::None;
             self.conn = Conn::Transaction(self.engine.pool.begin().await?);
         }
         Ok(())
@@ -67,6 +71,7 @@ impl Tx {
         match &mut self.conn {
             Conn::Single(conn) => conn,
             Conn::Transaction(tx) => tx,
+            Conn::None => unreachable!("a unit of work goes on although its transaction could not begin"),
         }
     }
 

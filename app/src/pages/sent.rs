@@ -70,7 +70,7 @@ impl Sent {
         let mut kept = Kept { fields: self.fields, files: Vec::new(), refused: None };
         for (name, file, bytes) in self.files {
             // Where the form points: the field's own place in its answer.
-            let pointer = name.rsplit_once("answer").map_or("", |(_, pointer)| pointer).to_owned();
+            let pointer = name.split_once("answer").map_or("", |(_, pointer)| pointer).to_owned();
             let added = async {
                 let mut tx = cx.engine.begin().await?;
                 let id = file::add(&mut tx, &cx.actor(), &file, &bytes, &pointer).await?;

@@ -36,15 +36,16 @@ pub(super) async fn proposal(
         Value::Object(arguments) if slot::answer::matches(&schema, &call.call.arguments) => arguments.clone(),
         other => return Ok(Some(Err(format!("These arguments do not fit: {other}.")))),
     };
+    // What a person approved runs as they approved it, whatever the permit says by now.
+    if let Some(approved) = approved(engine, lease, call).await? {
+        execute(engine, &lease, work, call, claim, approved).await?;
+        return Ok(None);
+    }
     if rule == Rule::Alone {
         let mut tx = engine.begin().await?;
         run(&mut tx, &lease, work, call, claim, &arguments, None).await?;
         fault::point("execute.before_commit");
         tx.commit().await?;
-        return Ok(None);
-    }
-    if let Some(approved) = approved(engine, lease, call).await? {
-        execute(engine, &lease, work, call, claim, approved).await?;
         return Ok(None);
     }
     let claim = tools::read_claim(engine, claim).await?;

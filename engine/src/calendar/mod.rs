@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Refusal, ids::PersonId};
 
-pub(crate) use save::load;
+pub(crate) use save::load_all;
 pub use save::{CalendarForm, of_person, save};
 
 /// Part of a local day: minutes from its midnight, `to` not included. 0 to 1440.

@@ -6,7 +6,7 @@ use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{Calendar, Holiday, Owner, Span, only_admins, parse_spans};
-use crate::{Engine, FieldError, Refusal, Tx, actor::PersonActor, audit};
+use crate::{Engine, FieldError, Refusal, Tx, actor::PersonActor, audit, ids::PersonId};
 
 const MOST_HOLIDAYS: usize = 1_000;
 
@@ -77,26 +77,52 @@ fn holiday(line: &str) -> Option<Holiday> {
 
 /// The calendar of `owner`; None when there is none (a person's: the site's counts; the site's: the default).
 pub async fn load(conn: &mut PgConnection, owner: Owner) -> Result<Option<Calendar>, Refusal> {
-    let row = sqlx::query!(
-        r#"select id, zone, week as "week: Json<[Vec<Span>; 7]>" from calendar where person_id is not distinct from $1"#,
-        owner.person().map(|id| id.0)
+    let mut found = loaded(conn, false, owner.person()).await?;
+    Ok(found.pop().map(|(_, calendar)| calendar))
+}
+
+/// All calendars with whose they are; None: the site's.
+pub async fn load_all(conn: &mut PgConnection) -> Result<Vec<(Option<PersonId>, Calendar)>, Refusal> {
+    loaded(conn, true, None).await
+}
+
+async fn loaded(
+    conn: &mut PgConnection,
+    all: bool,
+    owner: Option<PersonId>,
+) -> Result<Vec<(Option<PersonId>, Calendar)>, Refusal> {
+    let rows = sqlx::query!(
+        r#"select id, person_id as "person_id: PersonId", zone, week as "week: Json<[Vec<Span>; 7]>"
+           from calendar where $1 or person_id is not distinct from $2 order by id"#,
+        all,
+        owner.map(|id| id.0)
     )
-    .fetch_optional(&mut *conn)
+    .fetch_all(&mut *conn)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let holidays = sqlx::query_as!(
-        Holiday,
-        "select day, yearly, name from holiday where calendar_id = $1 order by yearly, day",
-        row.id
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
+    let holidays = sqlx::query!(
+        "select calendar_id, day, yearly, name from holiday where calendar_id = any($1) order by yearly, day",
+        &ids
     )
     .fetch_all(conn)
     .await?;
-    let zone = row.zone.parse().unwrap_or(chrono_tz::UTC);
-    Ok(Some(Calendar { zone, week: row.week.0, holidays }))
+    let mut calendars: Vec<_> = rows
+        .into_iter()
+        .map(|row| {
+            let zone = row.zone.parse().unwrap_or(chrono_tz::UTC);
+            (row.person_id, Calendar { zone, week: row.week.0, holidays: Vec::new() })
+        })
+        .collect();
+    for row in holidays {
+        if let Ok(at) = ids.binary_search(&row.calendar_id) {
+            calendars[at].1.holidays.push(Holiday { day: row.day, yearly: row.yearly, name: row.name });
+        }
+    }
+    Ok(calendars)
 }
 
 /// A person's own calendar, if they have one.
-pub async fn of_person(engine: &Engine, person: crate::ids::PersonId) -> Result<Option<Calendar>, Refusal> {
+pub async fn of_person(engine: &Engine, person: PersonId) -> Result<Option<Calendar>, Refusal> {
     let mut conn = engine.pool.acquire().await?;
     load(&mut conn, Owner::Person(person)).await
 }

@@ -4,6 +4,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::Value;
 
 use super::{Claim, Review, ReviewState};
+use sqlx::PgConnection;
+
 use crate::{
     Engine, Refusal,
     actor::PersonActor,
@@ -95,7 +97,13 @@ macro_rules! claims {
 
 /// One claim. Refuses with `not_found` when the person may not see it.
 pub async fn get(engine: &Engine, person: &PersonActor, id: ClaimId) -> Result<Claim, Refusal> {
-    let row = claims!("where c.id = $1", id.0).fetch_optional(&engine.pool).await?;
+    let mut conn = engine.pool.acquire().await?;
+    seen(&mut conn, person, id).await
+}
+
+/// The same within a unit of work, on its own connection.
+pub(super) async fn seen(conn: &mut PgConnection, person: &PersonActor, id: ClaimId) -> Result<Claim, Refusal> {
+    let row = claims!("where c.id = $1", id.0).fetch_optional(conn).await?;
     let claim = row.map(Claim::from).ok_or(Refusal::NotFound)?;
     if claim.is_seen_by(person) { Ok(claim) } else { Err(Refusal::NotFound) }
 }

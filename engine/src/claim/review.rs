@@ -87,7 +87,7 @@ pub(super) async fn start(tx: &mut Tx, claim: ClaimId, attempt: i32, by: &str, s
 ///
 /// Refuses with `not_found`, `forbidden`, or `task_ended` when the newest review has not failed.
 pub async fn restart_review(tx: &mut Tx, person: &PersonActor, claim: ClaimId) -> Result<TaskId, Refusal> {
-    super::get(&tx.engine.clone(), person, claim).await?;
+    super::list::seen(tx.conn(), person, claim).await?;
     if !person.is_manager() {
         return Err(Refusal::Forbidden("Only a manager can start a review again.".to_owned()));
     }

@@ -33,7 +33,10 @@ impl Timer {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
     pub target: Option<Duration>,
+    /// The target counts business time; reminders and escalation say so for themselves.
     pub business: bool,
+    pub remind_business: bool,
+    pub escalate_business: bool,
     pub at_risk_at: Option<DateTime<Utc>>,
     pub due_at: Option<DateTime<Utc>>,
     pub expires_at: Option<DateTime<Utc>>,
@@ -79,7 +82,9 @@ pub fn clocks(
         [(Timer::Remind, first), (Timer::AtRisk, at_risk_at), (Timer::Breach, due_at), (Timer::Expire, expires_at)];
     Clocks {
         target,
-        business: business || (target.is_none() && remind_business),
+        business,
+        remind_business,
+        escalate_business: of_policy.is_some(),
         at_risk_at,
         due_at,
         expires_at,

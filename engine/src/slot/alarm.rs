@@ -15,12 +15,16 @@ use crate::{
 pub(super) struct Reach<'a> {
     pub kind: Kind,
     pub keys: &'a [String],
-    /// Whom the work is for: no vote of theirs counts.
-    pub for_id: Option<PersonId>,
-    /// Who declined or voted already.
+    /// Who has no say in it.
+    pub barred: Option<PersonId>,
+    /// Who had their say already.
     pub without: &'a [PersonId],
-    /// How many are still needed.
-    pub needs: i64,
+}
+
+impl<'a> Reach<'a> {
+    pub(super) fn of(slot: &Slot, keys: &'a [String]) -> Self {
+        Self { kind: slot.kind, keys, barred: slot.barred(), without: &[] }
+    }
 }
 
 /// How many active people stand behind the keys and may answer.
@@ -30,7 +34,6 @@ pub(super) async fn reachable(tx: &mut Tx, reach: &Reach<'_>) -> Result<i64, Ref
     };
     let roles: Vec<String> = reach.keys.iter().filter_map(|key| Some(key.strip_prefix("role:")?.to_owned())).collect();
     let without: Vec<_> = reach.without.iter().map(|id| id.uuid()).collect();
-    let except = reach.for_id.filter(|_| reach.kind == Kind::Approval);
     Ok(sqlx::query_scalar!(
         r#"select count(*) as "count!" from (
                select id from person where id = any($1)
@@ -44,7 +47,7 @@ pub(super) async fn reachable(tx: &mut Tx, reach: &Reach<'_>) -> Result<i64, Ref
         &ids("person:"),
         &ids("group:"),
         &roles,
-        except.map(|id| id.0),
+        reach.barred.map(|id| id.0),
         &without,
         reach.kind == Kind::Human,
     )
@@ -66,14 +69,13 @@ pub(super) async fn asked_enough(
     if kind == Kind::Question && asked.anybody {
         return Ok((asked, None));
     }
-    let reach = Reach { kind, keys: &asked.keys, for_id, without: &[], needs: i64::from(needs) };
-    let found = reachable(tx, &reach).await?;
-    if found >= reach.needs {
+    let barred = for_id.filter(|_| kind.is_for_others());
+    let found = reachable(tx, &Reach { kind, keys: &asked.keys, barred, without: &[] }).await?;
+    if found >= i64::from(needs) {
         return Ok((asked, None));
     }
     let alarm = sentence(&asked.words, found, needs);
-    let wider = wider(tx, agent, &asked.names, for_id.filter(|_| kind == Kind::Approval)).await?;
-    Ok((wider, Some(alarm)))
+    Ok((wider(tx, agent, &asked.names, barred).await?, Some(alarm)))
 }
 
 fn sentence(words: &str, found: i64, needs: i32) -> String {
@@ -87,10 +89,10 @@ fn sentence(words: &str, found: i64, needs: i32) -> String {
 }
 
 /// Those who were asked, the sponsor and the managers.
-async fn wider(tx: &mut Tx, agent: AgentId, names: &[String], except: Option<PersonId>) -> Result<Asked, Refusal> {
-    let (sponsor, _) = asked::rung(tx, agent, except, &[]).await?;
+async fn wider(tx: &mut Tx, agent: AgentId, names: &[String], barred: Option<PersonId>) -> Result<Asked, Refusal> {
+    let sponsor = asked::sponsor(tx, agent).await?.filter(|sponsor| sponsor.assignee != barred);
     let mut names = names.to_vec();
-    names.extend(sponsor.names);
+    names.extend(sponsor.into_iter().flat_map(|sponsor| sponsor.names));
     names.push("role:manager".to_owned());
     asked::named(tx, &names).await
 }
@@ -99,7 +101,9 @@ async fn wider(tx: &mut Tx, agent: AgentId, names: &[String], except: Option<Per
 /// alarm where nobody can answer any more. Needs a transaction.
 pub(crate) async fn raise(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
     let ids = sqlx::query_scalar!(
-        r#"select distinct slot_id as "id: SlotId" from slot_candidate where candidate = any($1)"#,
+        // Many tasks are locked here, in the order in which the timers lock theirs.
+        r#"select id as "id: SlotId" from slot
+           where id in (select slot_id from slot_candidate where candidate = any($1)) order by task_id, id"#,
         keys
     )
     .fetch_all(tx.conn())
@@ -114,28 +118,13 @@ pub(crate) async fn raise(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
 }
 
 async fn raise_for(tx: &mut Tx, slot: &Slot) -> Result<(), Refusal> {
-    let without: Vec<_> = slot.declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
-    let reach = Reach {
-        kind: slot.kind,
-        keys: &slot.candidates,
-        for_id: slot.for_id,
-        without: &without,
-        needs: i64::from(slot.needs) - slot.votes.len() as i64,
-    };
-    let found = reachable(tx, &reach).await?;
-    if found >= reach.needs {
+    let without = slot.spent();
+    let found = reachable(tx, &Reach { without: &without, ..Reach::of(slot, &slot.candidates) }).await?;
+    if found >= slot.still_needs() {
         return Ok(());
     }
     let said = sentence(slot.asked_words(), found, slot.needs);
-    let asked = wider(tx, slot.agent_id, &slot.asked, slot.for_id.filter(|_| slot.kind == Kind::Approval)).await?;
-    let handover = Handover {
-        rung: slot.rung,
-        expires_at: slot.expires_at,
-        declined: &slot.declined,
-        alarm: Some(&said),
-        line: "alarm",
-        said: &said,
-        actor: "system",
-    };
+    let asked = wider(tx, slot.agent_id, &slot.asked, slot.barred()).await?;
+    let handover = Handover { alarm: Some(&said), ..Handover::new(slot, "alarm", &said) };
     hand_to(tx, slot, asked, handover).await
 }

@@ -212,7 +212,7 @@ async fn vote(
         person.id.0,
         slot.revision,
         slot.votes.len() as i32,
-        slot.for_id.map(|id| id.0),
+        slot.barred().map(|id| id.0),
         &hidden_from,
         now,
         said,

@@ -6,8 +6,8 @@ use crate::{
     ids::{AgentId, PersonId},
 };
 
-/// More parties than this is a mailing list, not a question.
-const MOST: usize = 20;
+/// More parties than this that an asker names is a mailing list, not a question.
+pub(super) const MOST: usize = 20;
 
 /// Whoever a slot asks.
 pub(super) struct Asked {
@@ -33,12 +33,6 @@ struct Party {
 
 /// Resolves what the asker named. Refuses with `invalid` (pointers /ask/<n>) for a name that is nobody.
 pub(super) async fn named(tx: &mut Tx, names: &[String]) -> Result<Asked, Refusal> {
-    if names.len() > MOST {
-        return Err(Refusal::invalid(
-            "/ask",
-            format!("Ask at most {MOST} people, groups and roles; a group reaches many."),
-        ));
-    }
     let names: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
     let mut known: Vec<Known> = sqlx::query_as!(
         Known,
@@ -118,7 +112,13 @@ pub(super) async fn by_default(
 ) -> Result<Asked, Refusal> {
     match kind {
         Kind::Human => return named(tx, &["role:manager".to_owned(), "role:admin".to_owned()]).await,
-        Kind::Approval => return rung(tx, agent, whom, &[]).await.map(|(asked, _)| asked),
+        Kind::Approval => {
+            let sponsor = sponsor(tx, agent).await?.filter(|sponsor| sponsor.assignee != whom);
+            return match sponsor {
+                Some(sponsor) => Ok(sponsor),
+                None => managers(tx).await,
+            };
+        }
         _ => {}
     }
     let found = sqlx::query!(
@@ -132,18 +132,12 @@ pub(super) async fn by_default(
     match found {
         Some(row) => Ok(asked(vec![person(row.id, row.email, row.name, row.active)])),
         // Nobody to turn to: whoever supervises agents, rather than a wait that nobody sees.
-        None => named(tx, &["role:manager".to_owned()]).await,
+        None => managers(tx).await,
     }
 }
 
-/// The next rung of the ladder: the agent's sponsor (1), or, when that is nobody who may, the managers (2). `except`:
-/// who may not decide it; `passed`: who declined or let it pass.
-pub(super) async fn rung(
-    tx: &mut Tx,
-    agent: AgentId,
-    except: Option<PersonId>,
-    passed: &[PersonId],
-) -> Result<(Asked, i16), Refusal> {
+/// The agent's sponsor, while they are active.
+pub(super) async fn sponsor(tx: &mut Tx, agent: AgentId) -> Result<Option<Asked>, Refusal> {
     let sponsor = sqlx::query!(
         r#"select p.id as "id: PersonId", p.email, p.name from person p join agent a on a.sponsor_id = p.id
            where a.id = $1 and p.disabled_at is null"#,
@@ -151,10 +145,12 @@ pub(super) async fn rung(
     )
     .fetch_optional(tx.conn())
     .await?;
-    match sponsor.filter(|sponsor| except != Some(sponsor.id) && !passed.contains(&sponsor.id)) {
-        Some(row) => Ok((asked(vec![person(row.id, row.email, row.name, true)]), 1)),
-        None => Ok((named(tx, &["role:manager".to_owned()]).await?, 2)),
-    }
+    Ok(sponsor.map(|row| asked(vec![person(row.id, row.email, row.name, true)])))
+}
+
+/// Whoever supervises agents.
+pub(super) async fn managers(tx: &mut Tx) -> Result<Asked, Refusal> {
+    named(tx, &["role:manager".to_owned()]).await
 }
 
 fn person(id: PersonId, email: String, name: String, active: bool) -> Party {

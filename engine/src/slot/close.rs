@@ -8,7 +8,7 @@ use crate::{
     Refusal, Tx,
     ids::{PersonId, TaskId},
     seal::Sealed,
-    settings::settings,
+    settings,
     wake::Topic,
 };
 
@@ -67,7 +67,7 @@ impl Ending<'_> {
 /// the right. Whoever calls reads again.
 pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Result<bool, Refusal> {
     let now = tx.now();
-    let settings = settings(&tx.engine.clone()).await?;
+    let settings = settings::within(tx).await?;
     // The other clock: how much of the wait was business time.
     let business = settings.calendar(slot.assignee_id).between(slot.opened_at, now).num_seconds();
     let (arguments, digest) = ending.approved.as_ref().and_then(|approved| approved.arguments).unzip();
@@ -95,9 +95,9 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
                   where p.id = $6
                     and p.keys && case s.kind when 'human' then array['role:manager', 'role:admin']
                                   else s.candidates || 'role:manager'::text end
-                    -- Nobody approves what is for themselves.
-                    and (s.kind <> 'approval' or p.id is distinct from $17)
-                    and (p.id <> all(s.declined) or 'role:manager' = any(p.keys))
+                    -- Nobody decides what is for themselves.
+                    and p.id is distinct from $17
+                    and (s.kind = 'human' or p.id <> all(s.declined) or 'role:manager' = any(p.keys))
               ))
               and ($18::int is null or jsonb_array_length(s.votes) = $18)
             returning s.id, s.task_id, s.call_id
@@ -155,7 +155,7 @@ pub(crate) async fn close(tx: &mut Tx, slot: &Slot, ending: Ending<'_>) -> Resul
         ending.approved.as_ref().map(|approved| &approved.votes),
         arguments.map(Json) as _,
         digest,
-        slot.for_id.map(|id| id.0),
+        slot.barred().map(|id| id.0),
         ending.approved.as_ref().map(|approved| approved.votes_seen as i32),
         ending.sealed.map(|sealed| sealed.key_id.as_str()),
         ending.sealed.map(|sealed| sealed.bytes.as_slice()),

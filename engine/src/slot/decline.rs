@@ -2,9 +2,10 @@
 //! the question goes up the ladder.
 
 use super::{
-    Kind, Slot, Standing, alarm,
+    Slot, Standing,
     asked::{self, Asked},
     cancel::checked_reason,
+    ladder,
     reassign::{Handover, hand_to},
 };
 use crate::{
@@ -39,43 +40,22 @@ pub async fn decline(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Re
         true => format!("{} declined: {reason}", person.name),
         false => format!("{} declined: {reason} The question is now with {}.", person.name, asked.words),
     };
-    let handover = Handover {
-        rung,
-        expires_at: slot.expires_at,
-        declined: &declined,
-        alarm: None,
-        line: "declined",
-        said: &said,
-        actor: &actor.key(),
-    };
+    let key = actor.key();
+    let handover = Handover { rung, declined: &declined, actor: &key, ..Handover::new(&slot, "declined", &said) };
     hand_to(tx, &slot, asked, handover).await
 }
 
 /// Who is asked when those of `declined` are not: the others, else the next rung that has somebody.
 async fn left(tx: &mut Tx, slot: &Slot, email: &str, declined: &[PersonId]) -> Result<(Asked, i16), Refusal> {
     let without: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
-    let except = slot.for_id.filter(|_| slot.kind == Kind::Approval);
-    for step in slot.rung..=3 {
-        let (asked, rung) = match step {
-            step if step == slot.rung => {
-                let names: Vec<String> = slot.asked.iter().filter(|name| *name != email).cloned().collect();
-                (asked::named(tx, &names).await?, slot.rung)
-            }
-            1 => asked::rung(tx, slot.agent_id, except, &without).await?,
-            _ => (asked::named(tx, &["role:manager".to_owned()]).await?, 2),
-        };
-        let reach = alarm::Reach {
-            kind: slot.kind,
-            keys: &asked.keys,
-            for_id: slot.for_id,
-            without: &without,
-            needs: i64::from(slot.needs) - slot.votes.len() as i64,
-        };
-        if alarm::reachable(tx, &reach).await? >= reach.needs {
-            return Ok((asked, rung));
-        }
+    let names: Vec<String> = slot.asked.iter().filter(|name| *name != email).cloned().collect();
+    let others = asked::named(tx, &names).await?;
+    if ladder::is_enough(tx, slot, &others, &without).await? {
+        return Ok((others, slot.rung));
     }
-    Err(Refusal::Forbidden(
-        "Nobody would be left who can answer. Hand it to somebody, or have the work stopped.".to_owned(),
-    ))
+    ladder::from(tx, slot, slot.rung + 1, &without).await?.ok_or_else(|| {
+        Refusal::Forbidden(
+            "Nobody would be left who can answer. Hand it to somebody, or have the work stopped.".to_owned(),
+        )
+    })
 }

@@ -122,7 +122,11 @@ async fn give(
         let value = answer::check(slot, value).map_err(Refusal::InvalidAnswer)?;
         let files = form::files(slot, &value);
         if !files.is_empty() {
-            tx.transaction().await?;
+            // The task's row first, as everything that changes its slots; and what changed until then is read again.
+            let locked = super::lock(tx, slot.id).await?;
+            if !locked.is_some_and(|now| now.status == slot.status && now.handed == slot.handed) {
+                return Ok(None);
+            }
             hand_in(tx, actor, slot, person, &files).await?;
         }
         let result = Some(json!({ "answer": value, "note": note, "said": said }));
@@ -144,7 +148,9 @@ async fn hand_in(
     let mut errors = Vec::new();
     for file in files {
         let found = match file.id {
-            Some(id) if !ids.contains(&id) => file::unused(tx.conn(), person.id, id).await?.map(|kind| (id, kind)),
+            Some(id) if !ids.contains(&id) => {
+                file::usable(tx.conn(), person.id, slot.id, id).await?.map(|kind| (id, kind))
+            }
             _ => None,
         };
         match found {

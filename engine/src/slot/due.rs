@@ -8,7 +8,7 @@ use crate::{
     Actor, Refusal, Tx, audit,
     ids::SlotId,
     policy::{self, clocks, clocks::Timer},
-    settings::settings,
+    settings,
     slot::cancel::checked_reason,
     timer,
 };
@@ -62,7 +62,7 @@ pub async fn move_due(tx: &mut Tx, actor: &Actor, id: SlotId, to: Moved, reason:
             timer::set(tx, id, &[(Timer::Expire, at)], false).await?;
         }
         Moved::Due(at) => {
-            let settings = settings(&tx.engine.clone()).await?;
+            let settings = settings::within(tx).await?;
             let policy = policy::deciding(&settings.policies, slot.agent_id, slot.kind, slot.priority);
             let calendar = settings.calendar(slot.assignee_id);
             let percent = policy.map_or(75, |policy| policy.at_risk_percent);

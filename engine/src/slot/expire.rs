@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::{
-    Kind, OnExpiry, Slot, Status, asked, close,
+    OnExpiry, Slot, Status, close,
     close::Ending,
+    ladder,
     reassign::{Handover, hand_to},
 };
 use crate::{Refusal, Tx, duration, ids::SlotId, task};
@@ -21,8 +22,12 @@ pub(crate) async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
     let since = slot.wait_seconds.map(chrono::Duration::seconds);
     let after = duration::words(since.unwrap_or(slot.expires_at.unwrap_or(slot.opened_at) - slot.opened_at));
     let said = format!("Nobody answered within {after}.");
-    if slot.on_expiry == OnExpiry::Escalate && slot.rung < 2 {
-        return escalate(tx, &slot, &said).await;
+    // Whom nobody can follow, ends like any other.
+    if slot.on_expiry == OnExpiry::Escalate {
+        let expires_at = slot.wait_seconds.map(|seconds| tx.now() + chrono::Duration::seconds(seconds));
+        if up(tx, &slot, slot.rung + 1, expires_at, &said).await? {
+            return Ok(false);
+        }
     }
     let default = match slot.on_expiry {
         OnExpiry::Default => slot.default_value.clone(),
@@ -40,47 +45,28 @@ pub(crate) async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
     Ok(closed)
 }
 
-/// Hands a slot that nobody answered to the next rung, with a new deadline. Answers false: nothing has ended.
-async fn escalate(tx: &mut Tx, slot: &Slot, said: &str) -> Result<bool, Refusal> {
-    let now = tx.now();
-    let expires_at = slot.wait_seconds.map(|seconds| now + chrono::Duration::seconds(seconds));
-    to_next_rung(tx, slot, slot.rung >= 1, expires_at, said).await?;
-    Ok(false)
-}
-
-/// Hands a locked slot that is late to the sponsor, or to the managers. Its deadline stays.
-pub(crate) async fn late(tx: &mut Tx, slot: &Slot, managers: bool) -> Result<(), Refusal> {
-    let rung = if managers { 2 } else { 1 };
-    match slot.rung < rung && slot.status == Status::Waiting {
-        true => to_next_rung(tx, slot, managers, slot.expires_at, "The due date passed without an answer.").await,
-        false => Ok(()),
+/// Hands a locked slot that is late to the sponsor, or to the managers. Its deadline stays; so does the slot, when nobody
+/// there can answer.
+pub(crate) async fn late(tx: &mut Tx, slot: &Slot, rung: i16) -> Result<(), Refusal> {
+    if slot.rung < rung && slot.status == Status::Waiting {
+        up(tx, slot, rung, slot.expires_at, "The due date passed without an answer.").await?;
     }
+    Ok(())
 }
 
-async fn to_next_rung(
+/// Hands a locked slot up the ladder, to `rung` or the next above on which somebody can answer. False: there is none.
+async fn up(
     tx: &mut Tx,
     slot: &Slot,
-    managers: bool,
+    rung: i16,
     expires_at: Option<DateTime<Utc>>,
     said: &str,
-) -> Result<(), Refusal> {
-    let except = slot.for_id.filter(|_| slot.kind == Kind::Approval);
-    let (asked, rung) = match managers {
-        // The sponsor who was asked in the first place has let it pass.
-        false => asked::rung(tx, slot.agent_id, except, &slot.assignee_id.into_iter().collect::<Vec<_>>()).await?,
-        true => (asked::named(tx, &["role:manager".to_owned()]).await?, 2),
-    };
+) -> Result<bool, Refusal> {
+    let Some((asked, rung)) = ladder::from(tx, slot, rung, &slot.spent()).await? else { return Ok(false) };
     let said = format!("{said} The question went to {}.", asked.words);
-    let handover = Handover {
-        rung,
-        expires_at,
-        declined: &slot.declined,
-        alarm: None,
-        line: "escalated",
-        said: &said,
-        actor: "system",
-    };
-    hand_to(tx, slot, asked, handover).await
+    let handover = Handover { rung, expires_at, ..Handover::new(slot, "escalated", &said) };
+    hand_to(tx, slot, asked, handover).await?;
+    Ok(true)
 }
 
 async fn fail_task(tx: &mut Tx, slot: &Slot, after: &str) -> Result<(), Refusal> {

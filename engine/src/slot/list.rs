@@ -68,6 +68,7 @@ struct Row {
     on_behalf_of_email: Option<String>,
     reason: Option<String>,
     closed_at: Option<DateTime<Utc>>,
+    sponsor_id: Option<PersonId>,
     for_id: Option<PersonId>,
     for_name: Option<String>,
     claim_id: Option<ClaimId>,
@@ -133,6 +134,7 @@ impl From<Row> for Slot {
             on_behalf_of_email: row.on_behalf_of_email,
             reason: row.reason,
             closed_at: row.closed_at,
+            sponsor_id: row.sponsor_id,
             for_id: row.for_id,
             for_name: row.for_name,
             claim_id: row.claim_id,
@@ -159,7 +161,9 @@ pub(crate) async fn lean(conn: &mut PgConnection, id: SlotId) -> Result<Option<S
                null as "taken_by: PersonId", null as taken_name, null as "taken_until: DateTime<Utc>",
                s.declined as "declined: Vec<PersonId>", s.handed, s.rung, s.alarm, s.answer, s.note,
                null as answered_by, null as answered_by_email, null as on_behalf_of, null as on_behalf_of_email,
-               s.reason, s.closed_at, t.for_id as "for_id: PersonId", null as for_name,
+               s.reason, s.closed_at,
+               (select sponsor_id from agent where id = s.agent_id) as "sponsor_id: PersonId",
+               t.for_id as "for_id: PersonId", null as for_name,
                t.claim_id as "claim_id: ClaimId"
         from slot s join task t on t.id = s.task_id
         where s.id = $1
@@ -202,7 +206,7 @@ macro_rules! slots {
                    s.declined as "declined: Vec<PersonId>", s.handed, s.rung, s.alarm, s.answer, s.note,
                    who.name as "answered_by?", who.email as "answered_by_email?",
                    instead.name as "on_behalf_of?", instead.email as "on_behalf_of_email?", s.reason, s.closed_at,
-                   t.for_id as "for_id: PersonId", whom.name as "for_name?", t.claim_id as "claim_id: ClaimId"
+                   a.sponsor_id as "sponsor_id: PersonId", t.for_id as "for_id: PersonId", whom.name as "for_name?", t.claim_id as "claim_id: ClaimId"
             from slot s
             join task t on t.id = s.task_id
             join agent a on a.id = s.agent_id
@@ -298,7 +302,7 @@ pub async fn list(engine: &Engine, actor: &Actor, filter: ListOfSlots) -> Result
                 "where ($1::text is null or s.status = $1) and ($2::text is null or s.kind = $2)
                    and ($3::uuid is null or s.task_id = $3) and ($4::uuid is null or s.id < $4)
                    and (case when $5 then s.candidates && $6
-                             else $7 or s.candidates && $6 or t.for_id = $8 end)
+                             else $7 or s.candidates && $6 or t.for_id = $8 or a.sponsor_id = $8 end)
                  order by s.id desc limit $9",
                 status,
                 kind,

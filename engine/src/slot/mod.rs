@@ -15,6 +15,7 @@ pub mod form;
 pub mod history;
 mod human;
 pub mod inbox;
+mod ladder;
 pub mod list;
 pub mod on_it;
 pub mod open;
@@ -73,6 +74,11 @@ pub enum Status {
 }
 
 impl Kind {
+    /// Whom the work is for has no say in it: nobody approves what is for themselves, or finishes the review of it.
+    pub(crate) fn is_for_others(self) -> bool {
+        matches!(self, Self::Approval | Self::Human)
+    }
+
     /// What is waited for, before the words for whom: "an answer from Mia".
     pub(crate) fn waits_for(self) -> &'static str {
         match self {
@@ -257,6 +263,8 @@ pub struct Slot {
     /// Why it was cancelled.
     pub reason: Option<String>,
     pub closed_at: Option<DateTime<Utc>>,
+    /// Whom the asking agent's sponsor is.
+    pub sponsor_id: Option<PersonId>,
     /// Whom the work is for, and the claim it is about.
     pub for_id: Option<PersonId>,
     pub for_name: Option<String>,
@@ -316,7 +324,8 @@ impl Slot {
     /// the closing statement checks again ([`close`]) says the same in SQL.
     pub fn standing(&self, person: &PersonActor) -> Standing {
         let asked = self.candidates.iter().any(|key| person.keys.contains(key));
-        let concerns = person.sees_all() || self.for_id == Some(person.id);
+        // The sponsor hears of it when it is late, and can read what they hear of.
+        let concerns = person.sees_all() || self.for_id == Some(person.id) || self.sponsor_id == Some(person.id);
         let only_see = |sentence: String| match asked || concerns {
             true => Standing::MayOnlySee(sentence),
             false => Standing::Hidden,
@@ -324,7 +333,7 @@ impl Slot {
         if self.kind == Kind::Human && !person.sees_all() {
             return only_see("Only a manager or an administrator can take work over.".to_owned());
         }
-        if self.kind == Kind::Approval && self.for_id == Some(person.id) {
+        if self.barred() == Some(person.id) {
             return only_see(
                 "This is for you, and nobody approves what they asked for themselves. Somebody else decides."
                     .to_owned(),
@@ -352,10 +361,28 @@ impl Slot {
         ))
     }
 
-    /// Whether `person` may hand it to somebody else: whoever was asked, or a manager.
+    /// Whether `person` may hand it to somebody else: whoever was asked, or a manager; not whom it must not be decided by,
+    /// who would choose their own judge.
     pub fn may_be_handed_over_by(&self, person: &PersonActor) -> bool {
         let asked = self.candidates.iter().any(|key| person.keys.contains(key));
-        self.status == Status::Waiting && (person.is_manager() || (asked && !self.declined.contains(&person.id)))
+        self.status == Status::Waiting
+            && self.barred() != Some(person.id)
+            && (person.is_manager() || (asked && !self.declined.contains(&person.id)))
+    }
+
+    /// Who has no say in it, whatever their rights.
+    pub(super) fn barred(&self) -> Option<PersonId> {
+        self.for_id.filter(|_| self.kind.is_for_others())
+    }
+
+    /// Who has had their say: declined, or voted.
+    pub(super) fn spent(&self) -> Vec<PersonId> {
+        self.declined.iter().copied().chain(self.votes.iter().map(|vote| vote.id)).collect()
+    }
+
+    /// How many are still to decide it.
+    pub(super) fn still_needs(&self) -> i64 {
+        i64::from(self.needs) - self.votes.len() as i64
     }
 
     /// "Mia", "the group finance", "any manager": whoever was asked, in words.

@@ -11,7 +11,7 @@ use crate::{
     fault, file,
     ids::{AgentId, ClaimId, FileId, PersonId, SlotId, TaskId},
     policy::{self, Remind},
-    settings::settings,
+    settings,
     wake::Topic,
 };
 
@@ -134,7 +134,7 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
     if !new.attachments.is_empty() {
         tx.transaction().await?;
     }
-    let settings = settings(&tx.engine.clone()).await?;
+    let settings = settings::within(tx).await?;
     let policy = policy::deciding(&settings.policies, agent_id, new.kind, new.priority);
     let calendar = settings.calendar(asked.assignee);
     let clocks = policy::clocks(now, calendar, policy, new.target, new.remind, new.expires_in);
@@ -181,9 +181,9 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
                               candidates, assignee_id, waiting_on, priority, opened_at, target_at, due_at, expires_at,
                               on_expiry, default_value, secret, action, digest, needs, wait_seconds, alarm,
                               target_seconds, business, at_risk_at, remind_every, remind_most, escalate_after,
-                              reassign_late)
+                              reassign_late, remind_business, escalate_business)
             select $7, parent.id, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $4, $20, $20, $21, $22, $23,
-                   $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42
+                   $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $45, $46
             from parent
             returning id, task_id
         ), candidate as (
@@ -253,6 +253,8 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         clocks.reassign,
         &timers,
         &timer_times,
+        clocks.remind_business,
+        clocks.escalate_business,
     )
     .fetch_one(tx.conn())
     .await;
@@ -329,6 +331,7 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         on_behalf_of_email: None,
         reason: None,
         closed_at: None,
+        sponsor_id: None,
         for_id,
         for_name: None,
         claim_id,
@@ -410,6 +413,9 @@ fn check(new: &NewSlot) -> Result<(), Refusal> {
     }
     if new.remind.is_some_and(|remind| !(0..=100).contains(&remind.most)) {
         wrong("/remind/most", "Remind at most 100 times.");
+    }
+    if new.ask.len() > asked::MOST {
+        wrong("/ask", "Ask at most 20 people, groups and roles; a group reaches many.");
     }
     if new.attachments.len() > 20 {
         wrong("/attachments", "Attach at most 20 files.");

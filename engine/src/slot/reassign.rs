@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::{
-    Kind, Slot, Standing, alarm,
+    Kind, Slot, Standing,
     asked::{self, Asked},
     cancel::checked_reason,
-    close,
+    close, ladder,
 };
 use crate::{
     Actor, Refusal, Tx, audit,
@@ -28,6 +28,14 @@ pub(super) struct Handover<'a> {
     pub said: &'a str,
     /// The audit's key of who did it.
     pub actor: &'a str,
+}
+
+impl<'a> Handover<'a> {
+    /// By the system; rung, deadline and who declined as they are.
+    pub(super) fn new(slot: &'a Slot, line: &'a str, said: &'a str) -> Self {
+        let (rung, expires_at) = (slot.rung, slot.expires_at);
+        Self { rung, expires_at, declined: &slot.declined, alarm: None, line, said, actor: "system" }
+    }
 }
 
 /// Hands a waiting slot to `to` (an e-mail address, "group:<name>" or "role:<role>"), with a reason: whoever was asked, or
@@ -70,25 +78,18 @@ pub async fn reassign(tx: &mut Tx, actor: &Actor, id: SlotId, to: &str, reason: 
     // Handing it to somebody who declined is a new request to them.
     let declined: Vec<PersonId> = slot.declined.iter().copied().filter(|id| asked.assignee != Some(*id)).collect();
     let without: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
-    let reach = alarm::Reach { kind: slot.kind, keys: &asked.keys, for_id: slot.for_id, without: &without, needs: 1 };
-    if alarm::reachable(tx, &reach).await? == 0 {
-        let why = match slot.kind {
-            Kind::Human => "taking work over is for managers and administrators",
-            Kind::Approval => "nobody there may approve it",
-            _ => "nobody there can answer",
+    if !ladder::is_enough(tx, &slot, &asked, &without).await? {
+        let why = match (slot.kind, slot.still_needs()) {
+            (Kind::Human, _) => "taking work over is for managers and administrators".to_owned(),
+            (Kind::Approval, 1) => "nobody there may approve it".to_owned(),
+            (Kind::Approval, more) => format!("it needs {more} who may approve it"),
+            _ => "nobody there can answer".to_owned(),
         };
         return Err(Refusal::invalid("/to", format!("{} cannot take this: {why}.", asked.words)));
     }
     let said = format!("{} handed the question to {}: {reason}", person.name, asked.words);
-    let handover = Handover {
-        rung: slot.rung,
-        expires_at: slot.expires_at,
-        declined: &declined,
-        alarm: None,
-        line: "reassigned",
-        said: &said,
-        actor: &actor.key(),
-    };
+    let key = actor.key();
+    let handover = Handover { declined: &declined, actor: &key, ..Handover::new(&slot, "reassigned", &said) };
     hand_to(tx, &slot, asked, handover).await
 }
 

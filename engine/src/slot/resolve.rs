@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Deposited, Revision, Status, deposit, list};
+use super::{Deposited, Revision, Standing, Status, deposit, list};
 use crate::{
     Actor, FieldError, Refusal, Tx,
     ids::{SlotId, TaskId},
@@ -68,7 +68,10 @@ pub async fn resolve(
     for (at, answer) in answers.iter().enumerate() {
         let slot = list::lean(tx.conn(), answer.slot).await?.filter(|slot| slot.task_id == task);
         let slot = slot.ok_or(NotResolved { at: Some(at), refusal: Refusal::NotFound })?;
+        // Who may not answer learns nothing of what would fit.
+        let may = matches!(actor, Actor::Person(person) if matches!(slot.standing(person), Standing::Asked | Standing::OnBehalf));
         if slot.status == Status::Waiting
+            && may
             && let Err(errors) = deposit::fits(&slot, &answer.value)
         {
             wrong.extend(errors.into_iter().map(|error| error.under(&format!("/answers/{at}/value"))));
@@ -81,7 +84,6 @@ pub async fn resolve(
                 deposited.push(done);
                 continue;
             }
-            // Who may not answer learns nothing of what would fit.
             Err(Refusal::InvalidAnswer(_)) if !wrong.is_empty() => Refusal::InvalidAnswer(wrong),
             Err(Refusal::InvalidAnswer(errors)) => {
                 let under = format!("/answers/{at}/value");

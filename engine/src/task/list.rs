@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use sqlx::PgConnection;
 
 use super::{Status, Task};
 use crate::{
@@ -105,7 +106,13 @@ macro_rules! tasks {
 
 /// One receipt. Refuses with `not_found` when the person may not see it.
 pub async fn get(engine: &Engine, person: &PersonActor, id: TaskId) -> Result<Task, Refusal> {
-    let row = tasks!("where t.id = $1", id.0).fetch_optional(&engine.pool).await?;
+    let mut conn = engine.pool.acquire().await?;
+    seen(&mut conn, person, id).await
+}
+
+/// The same within a unit of work, on its own connection.
+pub(super) async fn seen(conn: &mut PgConnection, person: &PersonActor, id: TaskId) -> Result<Task, Refusal> {
+    let row = tasks!("where t.id = $1", id.0).fetch_optional(conn).await?;
     let task = row.map(Task::from).ok_or(Refusal::NotFound)?;
     if task.is_seen_by(person) { Ok(task) } else { Err(Refusal::NotFound) }
 }

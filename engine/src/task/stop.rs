@@ -16,7 +16,7 @@ use crate::{
 ///
 /// Refuses with `not_found`, `invalid` (pointer /reason) or `task_ended`.
 pub async fn stop(tx: &mut Tx, person: &PersonActor, id: TaskId, reason: &str) -> Result<(), Refusal> {
-    let task = list::get(&tx.engine.clone(), person, id).await?;
+    let task = list::seen(tx.conn(), person, id).await?;
     let reason = checked_reason(reason)?;
     let ended = Ending {
         status: Status::Cancelled,
@@ -72,9 +72,6 @@ pub(crate) async fn end(tx: &mut Tx, id: TaskId, ending: Ending<'_>) -> Result<b
             select id, $5, case $2 when 'done' then 'finished' when 'cancelled' then 'stopped' else $2 end, $7 from ended
         ), audited as (
             insert into audit (at, actor, action, object) select $5, $8, 'task.' || $2, 'task:' || id from ended
-        ), wiped as (
-            -- A secret that nobody took before the end is nobody's any more.
-            delete from sealed_secret s using slot, ended where slot.task_id = ended.id and s.slot_id = slot.id
         ), event as (
             insert into outbox (at, type, task_id)
             select $5, 'task.' || case $2 when 'done' then 'finished' else $2 end, id from ended
@@ -94,6 +91,11 @@ pub(crate) async fn end(tx: &mut Tx, id: TaskId, ending: Ending<'_>) -> Result<b
     .await?;
     let Some(ended) = ended else { return Ok(false) };
     slot::close_all(tx, id, ending.slots, ending.actor).await?;
+    // A secret that nobody took before the end is nobody's any more; also one that was handed in while this waited for the
+    // task's row, which the statement above cannot see.
+    sqlx::query!("delete from sealed_secret s using slot where slot.task_id = $1 and s.slot_id = slot.id", id.0)
+        .execute(tx.conn())
+        .await?;
     tx.wake(Topic::Task(id));
     tx.wake(Topic::AnyTask);
     if let Some(claim) = ended.claim_id {

@@ -13,9 +13,12 @@ use crate::{
 ///
 /// Refuses with `not_found`, `forbidden`, or `task_ended` (ended, an outside program's, or in somebody's hands already).
 pub async fn take_over(tx: &mut Tx, person: &PersonActor, id: TaskId) -> Result<SlotId, Refusal> {
-    let task = list::get(&tx.engine.clone(), person, id).await?;
+    let task = list::seen(tx.conn(), person, id).await?;
     if !person.sees_all() {
         return Err(Refusal::Forbidden("Only a manager or an administrator can take work over.".to_owned()));
+    }
+    if task.for_id == Some(person.id) {
+        return Err(Refusal::Forbidden("This work is for you: somebody else takes it over.".to_owned()));
     }
     tx.transaction().await?;
     let row = sqlx::query!(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::StreamExt;
 
 use super::{Claimed, TRIES, batch};
-use crate::{Engine, Refusal, Tx, fault, ids::SlotId, policy::clocks::Timer, settings::settings, slot};
+use crate::{Engine, Refusal, Tx, fault, ids::SlotId, policy::clocks::Timer, settings, slot};
 
 /// Transactions that one instance has open for this at a time.
 const AT_ONCE: usize = 4;
@@ -55,7 +55,7 @@ async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
     let Some(row) = row else { return Ok(None) };
     let timer = Claimed { id: row.id, slot: row.slot, kind: row.kind, due_at: row.due_at, nth: row.nth };
     let fired = async {
-        let took_effect = fire(engine, &mut tx, &timer).await?;
+        let took_effect = fire(&mut tx, &timer).await?;
         fault::point("timer.before_commit");
         tx.commit().await?;
         Ok::<_, Refusal>(took_effect)
@@ -69,11 +69,11 @@ async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
     }
 }
 
-async fn fire(engine: &Engine, tx: &mut Tx, timer: &Claimed) -> Result<bool, Refusal> {
+async fn fire(tx: &mut Tx, timer: &Claimed) -> Result<bool, Refusal> {
     if timer.kind == Timer::Expire {
         return slot::expire::expire(tx, timer.slot).await;
     }
-    let settings = settings(engine).await?;
+    let settings = settings::within(tx).await?;
     // The whole task: what follows may hand the question on.
     let Some(slot) = slot::lock(tx, timer.slot).await? else { return Ok(false) };
     let facts = batch::facts(tx, std::slice::from_ref(timer)).await?;
@@ -81,8 +81,14 @@ async fn fire(engine: &Engine, tx: &mut Tx, timer: &Claimed) -> Result<bool, Ref
         return Ok(false);
     };
     batch::write(tx, std::slice::from_ref(&firing)).await?;
-    if slot.reassigns_late {
-        slot::expire::late(tx, &slot, timer.kind == Timer::Managers).await?;
+    // A reminder or a warning that is fired alone hands nothing on: it is not late yet.
+    let rung = match timer.kind {
+        Timer::Breach => Some(1),
+        Timer::Managers => Some(2),
+        _ => None,
+    };
+    if let Some(rung) = rung.filter(|_| slot.reassigns_late) {
+        slot::expire::late(tx, &slot, rung).await?;
     }
     Ok(true)
 }

@@ -30,7 +30,9 @@ pub(super) struct Facts {
     pub sponsor_name: Option<String>,
     pub due_at: Option<DateTime<Utc>>,
     pub at_risk_at: Option<DateTime<Utc>>,
-    pub business: bool,
+    pub breached_at: Option<DateTime<Utc>>,
+    pub remind_business: bool,
+    pub escalate_business: bool,
     pub remind_every: Option<i64>,
     pub remind_most: Option<i32>,
     pub escalate_after: Option<i64>,
@@ -109,7 +111,8 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>,
         Facts,
         r#"select s.id as "slot: SlotId", s.task_id as "task: TaskId", s.candidates, s.waiting_on,
                   s.assignee_id as "assignee: PersonId", p.id as "sponsor?: PersonId", p.name as "sponsor_name?",
-                  s.due_at, s.at_risk_at, s.business, s.remind_every, s.remind_most, s.escalate_after
+                  s.due_at, s.at_risk_at, s.breached_at, s.remind_business, s.escalate_business,
+                  s.remind_every, s.remind_most, s.escalate_after
            from slot s join agent a on a.id = s.agent_id
            left join person p on p.id = a.sponsor_id and p.disabled_at is null
            where s.id = any($1) and s.status = 'waiting'
@@ -124,16 +127,18 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>,
 pub(super) fn firing(timer: &Claimed, facts: &Facts, settings: &Settings, now: DateTime<Utc>) -> Option<Firing> {
     let whom = facts.waiting_on.split_once(" from ").map_or(facts.waiting_on.as_str(), |(_, words)| words);
     let calendar = settings.calendar(facts.assignee);
-    let later = |seconds: i64, from: DateTime<Utc>| {
-        clocks::after(calendar, facts.business, from, chrono::Duration::seconds(seconds))
+    let later = |business: bool, seconds: i64, from: DateTime<Utc>| {
+        clocks::after(calendar, business, from, chrono::Duration::seconds(seconds))
     };
     let (line, event, said, tell, next) = match timer.kind {
         Timer::Remind => {
             let most = facts.remind_most.unwrap_or(1);
             let said = format!("{whom} was reminded ({} of {most}).", timer.nth);
             // After an outage one reminder catches up for all that were missed.
-            let next =
-                facts.remind_every.filter(|_| timer.nth < most).and_then(|every| later(every, timer.due_at.max(now)));
+            let next = facts
+                .remind_every
+                .filter(|_| timer.nth < most)
+                .and_then(|every| later(facts.remind_business, every, timer.due_at.max(now)));
             let next = next.map(|at| (Timer::Remind, at, timer.nth + 1));
             ("reminded", "slot.reminded", said, facts.candidates.clone(), next)
         }
@@ -151,11 +156,15 @@ pub(super) fn firing(timer: &Claimed, facts: &Facts, settings: &Settings, now: D
                 (Some(id), Some(name)) => (format!("person:{id}"), format!("{name}, the sponsor, was told.")),
                 _ => ("role:manager".to_owned(), "The managers were told.".to_owned()),
             };
-            let next =
-                facts.escalate_after.and_then(|after| later(after, timer.due_at)).map(|at| (Timer::Managers, at, 1));
+            let next = facts
+                .escalate_after
+                .and_then(|after| later(facts.escalate_business, after, timer.due_at))
+                .map(|at| (Timer::Managers, at, 1));
             ("breached", "slot.breached", format!("The due date passed without an answer. {told}"), vec![key], next)
         }
         Timer::Managers => {
+            // The due date was moved since: it is not late any more.
+            facts.breached_at?;
             let said = "Still without an answer after the due date. The managers were told.".to_owned();
             ("escalated", "slot.breached", said, vec!["role:manager".to_owned()], None)
         }

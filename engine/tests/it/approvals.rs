@@ -139,9 +139,14 @@ async fn nobody_approves_what_is_for_themselves_in_any_role_or_group(pool: PgPoo
     let own = desk.decide(Who::Noor, slot.id, 1, approve()).await.unwrap_err();
     assert_eq!(own.code(), "not_yours");
     assert!(own.to_string().contains("nobody approves what they asked for themselves"), "{own}");
-    // She may hand it on, though not to herself.
-    assert_eq!(desk.reassign(Who::Noor, slot.id, "noor@layby.example").await.unwrap_err().errors()[0].pointer, "/to");
-    desk.reassign(Who::Noor, slot.id, "sam@layby.example").await.unwrap();
+    // Nor does she choose who decides it: another manager does.
+    assert_eq!(desk.reassign(Who::Noor, slot.id, "sam@layby.example").await.unwrap_err().code(), "not_yours");
+    sqlx::query("insert into person_role (person_id, role) values ($1, 'manager')")
+        .bind(desk.id(Who::Sam).0)
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
+    assert_eq!(desk.reassign(Who::Sam, slot.id, "noor@layby.example").await.unwrap_err().errors()[0].pointer, "/to");
     desk.decide(Who::Sam, slot.id, 1, approve()).await.unwrap();
     desk.settle().await;
     assert_eq!(category(&desk, claim).await, "travel");

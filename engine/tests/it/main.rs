@@ -10,4 +10,5 @@ mod kinds;
 mod model;
 mod peers;
 mod people;
+mod reviewed;
 mod slots;

@@ -147,8 +147,9 @@ impl Model {
                 if !(matches!(who, Who::Noor) || self.is_asked(who)) {
                     return "not_yours";
                 }
-                let somebody = EVERYBODY.iter().any(|who| stands_behind(*who, to) && !self.votes.contains(who));
-                if self.asked == [to] || !somebody {
+                let there =
+                    EVERYBODY.iter().filter(|who| stands_behind(**who, to) && !self.votes.contains(who)).count();
+                if self.asked == [to] || there < self.needs as usize - self.votes.len() {
                     return "invalid";
                 }
                 self.asked = vec![to];

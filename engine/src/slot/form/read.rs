@@ -145,8 +145,12 @@ impl Typed<'_> {
         let mut arguments = Value::Object(current.clone());
         let mut errors = Vec::new();
         for field in editable {
-            let pointer = field.pointer.trim_start_matches("/arguments");
-            let Some(place) = arguments.pointer_mut(pointer) else { continue };
+            // Once: an argument may be called so itself.
+            let place = field.pointer.strip_prefix("/arguments").and_then(|pointer| arguments.pointer_mut(pointer));
+            let Some(place) = place else {
+                errors.extend(one(&field.pointer, "This argument is no longer there."));
+                continue;
+            };
             // A field that did not come back (a form without it) changes nothing; an unticked box never comes.
             if self.get(&field.name).is_none() && !place.is_boolean() {
                 continue;
