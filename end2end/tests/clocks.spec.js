@@ -1,21 +1,9 @@
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
-import { browserOf, layby } from "./support.js";
+import { browserOf, fitEveryone, outsideAgent } from "./support.js";
 
-let headers;
+let ask;
 
-test.beforeAll(() => {
-  const name = `Clocks ${process.pid}`;
-  layby("agent", "add", name, "--outside", "--sponsor", "noor@layby.example");
-  headers = { authorization: `Bearer ${layby("token", "create", "--agent", name, "--scope", "ask", "--scope", "read")}` };
-});
-
-async function ask(request, body) {
-  const data = { kind: "question", ask: ["mia@layby.example"], ...body };
-  const response = await request.post("/api/v1/slots", { headers, data });
-  expect(response.status(), await response.text()).toBe(201);
-  return response.json();
-}
+test.beforeAll(() => ({ ask } = outsideAgent("Clocks")));
 
 for (const javaScriptEnabled of [true, false]) {
   test(`a policy's preview says when an answer is due, by business time, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async ({ browser }) => {
@@ -91,19 +79,7 @@ test("a late question is in the sponsor's news, its history says so, and its due
 for (const colorScheme of ["light", "dark"]) {
   test(`settings are accessible and never scroll sideways, ${colorScheme}`, async ({ browser }) => {
     test.setTimeout(120_000);
-    const page = await browserOf(browser, "ada", { colorScheme, viewport: { width: 390, height: 844 } });
-    for (const path of ["/admin/settings", "/account", "/"]) {
-      await page.goto(path);
-      for (const summary of await page.locator("summary").all()) await summary.click();
-      await expect(async () => {
-        await expect(page.locator("html[aria-busy]")).toHaveCount(0);
-        const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
-        expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
-      }).toPass({ timeout: 40_000 });
-      for (const width of [390, 320]) {
-        await page.setViewportSize({ width, height: 844 });
-        expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);
-      }
-    }
+    const page = await browserOf(browser, "ada", { colorScheme });
+    await fitEveryone(page, ["/admin/settings", "/account", "/"]);
   });
 }

@@ -1,29 +1,15 @@
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
-import { browserOf, fileClaim, layby, untilPending } from "./support.js";
+import { browserOf, fileClaim, fitEveryone, layby, outsideAgent, untilPending } from "./support.js";
 
 const pixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
 );
 let headers;
-let asked = 0;
+let ask;
+let read;
 
-test.beforeAll(() => {
-  const name = `Kinds ${process.pid}`;
-  layby("agent", "add", name, "--outside", "--sponsor", "noor@layby.example");
-  headers = { authorization: `Bearer ${layby("token", "create", "--agent", name, "--scope", "ask", "--scope", "read")}` };
-});
-
-/** Asks, and answers the slot. */
-async function ask(request, body) {
-  const data = { kind: "question", name: `q${++asked}`, ask: ["mia@layby.example"], ...body };
-  const response = await request.post("/api/v1/slots", { headers, data });
-  expect(response.status(), await response.text()).toBe(201);
-  return response.json();
-}
-
-const read = async (request, slot) => (await request.get(`/api/v1/slots/${slot.id}`, { headers })).json();
+test.beforeAll(() => ({ headers, ask, read } = outsideAgent("Kinds")));
 
 const refund = {
   kind: "approval",
@@ -301,19 +287,7 @@ for (const colorScheme of ["light", "dark"]) {
       await ask(request, { kind: "client_tool", message: "Weigh it.", action: { tool: "scale", arguments: { unit: "kg", deep: { a: "x".repeat(90) } } }, schema: { type: "array", items: { type: "array" } } }),
       await ask(request, { task_id: two.task_id, message: "Second?", options: [{ value: 1, label: "One" }, { value: 2, label: "Two" }] }),
     ];
-    const page = await browserOf(browser, "noor", { colorScheme, viewport: { width: 390, height: 844 } });
-    for (const path of [...slots.map((slot) => `/slots/${slot.id}`), `/tasks/${two.task_id}/questions`, `/tasks/${two.task_id}`, "/account", "/"]) {
-      await page.goto(path);
-      for (const summary of await page.locator("summary").all()) await summary.click();
-      await expect(async () => {
-        await expect(page.locator("html[aria-busy]")).toHaveCount(0);
-        const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
-        expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
-      }).toPass({ timeout: 40_000 });
-      for (const width of [390, 320]) {
-        await page.setViewportSize({ width, height: 844 });
-        expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);
-      }
-    }
+    const page = await browserOf(browser, "noor", { colorScheme });
+    await fitEveryone(page, [...slots.map((slot) => `/slots/${slot.id}`), `/tasks/${two.task_id}/questions`, `/tasks/${two.task_id}`, "/account", "/"]);
   });
 }

@@ -1,6 +1,5 @@
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, test } from "@playwright/test";
-import { browserOf, fileClaim, layby, untilPending } from "./support.js";
+import { browserOf, fileClaim, fitEveryone, outsideAgent, untilPending } from "./support.js";
 
 test("a claim's question is answered at the top of the claim, and the claim moves on without a reload", async ({ browser }) => {
   const page = await browserOf(browser, "mia");
@@ -97,17 +96,13 @@ test("a refused claim says what is wrong with each field and keeps what was type
 });
 
 test("an outside agent's question stands in the same inbox, harmless whatever it writes, and its poll gets the answer", async ({ browser, request }) => {
-  const name = `Refunds ${process.pid}`;
-  layby("agent", "add", name, "--outside", "--sponsor", "noor@layby.example");
-  const token = layby("token", "create", "--agent", name, "--scope", "ask", "--scope", "read");
-  const headers = { authorization: `Bearer ${token}` };
+  const { headers, ask } = outsideAgent("Refunds");
   const hostile = "</textarea><script>window.pwned=1</script><img src=x onerror=window.pwned=1>";
-  const asked = await request.post("/api/v1/slots", {
-    headers,
-    data: { kind: "question", message: `Refund A-17? ${hostile}`, context: `${hostile} [x](javascript:window.pwned=1) **bold**`, ask: ["mia@layby.example"], priority: "urgent" },
+  const slot = await ask(request, {
+    message: `Refund A-17? ${hostile}`,
+    context: `${hostile} [x](javascript:window.pwned=1) **bold**`,
+    priority: "urgent",
   });
-  expect(asked.status()).toBe(201);
-  const slot = await asked.json();
   const page = await browserOf(browser, "mia");
   await page.getByTestId("inbox-line").filter({ hasText: "Refund A-17?" }).getByRole("link").click();
   await expect(page.getByText(hostile).first()).toBeVisible();
@@ -158,22 +153,10 @@ for (const colorScheme of ["light", "dark"]) {
   test(`pages are accessible and never scroll sideways, ${colorScheme}`, async ({ browser }) => {
     // Many pages, each looked at by axe: long on a busy machine, and nothing here depends on time.
     test.setTimeout(180_000);
-    const page = await browserOf(browser, "noor", { colorScheme, viewport: { width: 390, height: 844 } });
+    const page = await browserOf(browser, "noor", { colorScheme });
     const claim = await fileClaim(page);
     await untilPending(page);
     const slot = await page.locator("form.answer").getAttribute("action");
-    for (const path of ["/", slot, claim, "/claims", "/claims/new", "/tasks", "/account"]) {
-      await page.goto(path);
-      await expect(async () => {
-        // While Turbo fetches a page it marks the document as busy, on an element where axe does not want that said.
-        await expect(page.locator("html[aria-busy]")).toHaveCount(0);
-        const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
-        expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
-      }).toPass({ timeout: 40_000 });
-      for (const width of [390, 320]) {
-        await page.setViewportSize({ width, height: 844 });
-        expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);
-      }
-    }
+    await fitEveryone(page, ["/", slot, claim, "/claims", "/claims/new", "/tasks", "/account"]);
   });
 }

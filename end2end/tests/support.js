@@ -1,8 +1,47 @@
 import { execFileSync } from "node:child_process";
+import { AxeBuilder } from "@axe-core/playwright";
 import { expect } from "@playwright/test";
 
 export const layby = (...args) =>
   execFileSync(`${process.env.CARGO_TARGET_DIR ?? "../target"}/debug/layby`, args, { encoding: "utf8" }).trim();
+
+/** An agent of a program's own under this name (this run's), its `ask` and `read` over the API. */
+export function outsideAgent(name) {
+  const own = `${name} ${process.pid}`;
+  let asked = 0;
+  layby("agent", "add", own, "--outside", "--sponsor", "noor@layby.example");
+  const token = layby("token", "create", "--agent", own, "--scope", "ask", "--scope", "read");
+  const headers = { authorization: `Bearer ${token}` };
+  return {
+    headers,
+    async ask(request, body) {
+      const data = { kind: "question", name: `q${++asked}`, ask: ["mia@layby.example"], ...body };
+      const response = await request.post("/api/v1/slots", { headers, data });
+      expect(response.status(), await response.text()).toBe(201);
+      return response.json();
+    },
+    read: async (request, slot) => (await request.get(`/api/v1/slots/${slot.id}`, { headers })).json(),
+  };
+}
+
+/** Opens each path with every closed part opened: axe finds nothing, and nothing scrolls sideways, wide or narrow. */
+export async function fitEveryone(page, paths) {
+  for (const path of paths) {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(path);
+    for (const summary of await page.locator("summary").all()) await summary.click();
+    await expect(async () => {
+      // While Turbo fetches a page it marks the document as busy, on an element where axe does not want that said.
+      await expect(page.locator("html[aria-busy]")).toHaveCount(0);
+      const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze();
+      expect(found.violations.map((violation) => `${path}: ${violation.id} ${violation.nodes[0].html}`)).toEqual([]);
+    }).toPass({ timeout: 40_000 });
+    for (const width of [1280, 390, 320]) {
+      await page.setViewportSize({ width, height: 844 });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), `${path} at ${width}`).toBeLessThanOrEqual(width);
+    }
+  }
+}
 
 export async function signIn(page, who) {
   await page.goto("/sign-in");
