@@ -84,11 +84,12 @@ pub async fn reseal(engine: &Engine, keys: &Keyring) -> Result<usize, Refusal> {
     Ok(count)
 }
 
-/// Whether this slot asks for a secret.
-pub async fn is_asked(engine: &Engine, id: SlotId) -> Result<bool, Refusal> {
+/// Whether one of these slots asks for a secret.
+pub async fn is_asked(engine: &Engine, slots: &[SlotId]) -> Result<bool, Refusal> {
+    let ids: Vec<_> = slots.iter().map(|id| id.0).collect();
     let secret =
-        sqlx::query_scalar!("select secret from slot where id = $1", id.0).fetch_optional(&engine.pool).await?;
-    Ok(secret.unwrap_or(false))
+        sqlx::query_scalar!(r#"select exists (select from slot where id = any($1) and secret) as "secret!""#, &ids);
+    Ok(secret.fetch_one(&engine.pool).await?)
 }
 
 /// The secret's words, for the one answer that carries them.

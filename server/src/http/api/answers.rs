@@ -3,7 +3,7 @@
 use axum::{
     Extension, Json,
     extract::{Path, State},
-    http::{HeaderMap, StatusCode},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, Utc};
@@ -19,8 +19,7 @@ use super::{
     super::Http,
     Problem,
     auth::{needs, needs_one},
-    body::{self, Body},
-    idempotent::{begin, finish},
+    idempotent::Post,
     shown::time,
     slots::slot_id,
 };
@@ -33,25 +32,22 @@ struct AnswerBody {
     note: Option<String>,
 }
 
-pub(super) async fn answer(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    needs(&actor, "answer")?;
+pub(super) async fn answer(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+    needs(&post.actor, "answer")?;
     let id = slot_id(&id)?;
-    let answer = body::read::<AnswerBody>(&headers, &body)?;
-    // What is kept to know the request again must not let a secret be guessed from it.
-    let secret = headers.contains_key("idempotency-key") && slot::secret::is_asked(&http.engine, id).await?;
-    let known_by = if secret { &b"a secret"[..] } else { &body };
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/slots/{id}/answer"), known_by).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    let deposited = slot::deposit(&mut tx, &actor, id, answer.revision, answer.value, answer.note).await?;
-    finish(tx, &actor, key, StatusCode::OK, done(id, deposited)).await
+    let answer = post.read::<AnswerBody>()?;
+    let known_by = known_by(&post, &[id]).await?;
+    post.once_known_by(known_by, async |tx| {
+        let deposited = slot::deposit(tx, &post.actor, id, answer.revision, answer.value, answer.note).await?;
+        Ok((StatusCode::OK, done(id, deposited)))
+    })
+    .await
+}
+
+/// By what an answer is known again under its key: what is kept for that must not let a secret be guessed from it.
+async fn known_by<'a>(post: &'a Post, slots: &[SlotId]) -> Result<&'a [u8], Refusal> {
+    let secret = post.has_key() && slot::secret::is_asked(&post.http.engine, slots).await?;
+    Ok(if secret { b"a secret" } else { &post.body })
 }
 
 /// What came of an answer: "waiting" while an approval needs more.
@@ -76,34 +72,23 @@ struct ResolveOne {
     value: Value,
 }
 
-pub(super) async fn resolve(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    needs(&actor, "answer")?;
+pub(super) async fn resolve(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+    needs(&post.actor, "answer")?;
     let task: TaskId = id.parse().map_err(|_| Refusal::NotFound)?;
-    let answers = body::read::<ResolveBody>(&headers, &body)?.answers;
+    let answers = post.read::<ResolveBody>()?.answers;
     let ids: Vec<SlotId> = answers.iter().map(|answer| answer.slot_id).collect();
-    let mut secret = false;
-    for id in ids.iter().filter(|_| headers.contains_key("idempotency-key")) {
-        secret |= slot::secret::is_asked(&http.engine, *id).await?;
-    }
-    let known_by = if secret { &b"a secret"[..] } else { &body };
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/tasks/{task}/resolve"), known_by).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    let answers = answers.into_iter().map(|answer| Resolved {
-        slot: answer.slot_id,
-        revision: answer.revision,
-        value: answer.value,
-    });
-    let deposited = slot::resolve(&mut tx, &actor, task, answers.collect()).await?;
-    let items: Vec<Value> = ids.into_iter().zip(deposited).map(|(id, deposited)| done(id, deposited)).collect();
-    finish(tx, &actor, key, StatusCode::OK, json!({ "items": items })).await
+    let known_by = known_by(&post, &ids).await?;
+    post.once_known_by(known_by, async |tx| {
+        let answers = answers.into_iter().map(|answer| Resolved {
+            slot: answer.slot_id,
+            revision: answer.revision,
+            value: answer.value,
+        });
+        let deposited = slot::resolve(tx, &post.actor, task, answers.collect()).await?;
+        let items: Vec<Value> = ids.into_iter().zip(deposited).map(|(id, deposited)| done(id, deposited)).collect();
+        Ok((StatusCode::OK, json!({ "items": items })))
+    })
+    .await
 }
 
 impl From<NotResolved> for Problem {
@@ -127,22 +112,15 @@ struct CancelBody {
     reason: String,
 }
 
-pub(super) async fn cancel(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    needs_one(&actor, &["ask", "answer", "manage"])?;
+pub(super) async fn cancel(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+    needs_one(&post.actor, &["ask", "answer", "manage"])?;
     let id = slot_id(&id)?;
-    let CancelBody { reason } = body::read(&headers, &body)?;
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/slots/{id}/cancel"), &body).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    slot::cancel(&mut tx, &actor, id, &reason).await?;
-    finish(tx, &actor, key, StatusCode::OK, json!({ "id": id, "status": "cancelled" })).await
+    let CancelBody { reason } = post.read()?;
+    post.once(async |tx| {
+        slot::cancel(tx, &post.actor, id, &reason).await?;
+        Ok((StatusCode::OK, json!({ "id": id, "status": "cancelled" })))
+    })
+    .await
 }
 
 #[derive(Deserialize)]
@@ -152,22 +130,15 @@ struct ReassignBody {
     reason: String,
 }
 
-pub(super) async fn reassign(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    needs_one(&actor, &["answer", "manage"])?;
+pub(super) async fn reassign(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+    needs_one(&post.actor, &["answer", "manage"])?;
     let id = slot_id(&id)?;
-    let ReassignBody { to, reason } = body::read(&headers, &body)?;
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/slots/{id}/reassign"), &body).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    slot::reassign(&mut tx, &actor, id, &to, &reason).await?;
-    finish(tx, &actor, key, StatusCode::OK, json!({ "id": id, "status": "waiting", "asked": [to.trim()] })).await
+    let ReassignBody { to, reason } = post.read()?;
+    post.once(async |tx| {
+        slot::reassign(tx, &post.actor, id, &to, &reason).await?;
+        Ok((StatusCode::OK, json!({ "id": id, "status": "waiting", "asked": [to.trim()] })))
+    })
+    .await
 }
 
 #[derive(Deserialize)]
@@ -178,29 +149,22 @@ struct DueBody {
     reason: String,
 }
 
-pub(super) async fn due(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    needs_one(&actor, &["ask", "manage", "answer"])?;
+pub(super) async fn due(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+    needs_one(&post.actor, &["ask", "manage", "answer"])?;
     let id = slot_id(&id)?;
-    let moved = body::read::<DueBody>(&headers, &body)?;
+    let moved = post.read::<DueBody>()?;
     let to = match (moved.due_at, moved.expires_at) {
         (Some(at), None) => Moved::Due(at),
         (None, Some(at)) => Moved::Expires(at),
         _ => return Err(Problem::field("/due_at", "Say one of the two: due_at or expires_at.")),
     };
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/slots/{id}/due"), &body).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    slot::move_due(&mut tx, &actor, id, to, &moved.reason).await?;
-    let at = moved.due_at.or(moved.expires_at).map(time);
-    let name = if moved.due_at.is_some() { "due_at" } else { "expires_at" };
-    finish(tx, &actor, key, StatusCode::OK, json!({ "id": id, "status": "waiting", name: at })).await
+    post.once(async |tx| {
+        slot::move_due(tx, &post.actor, id, to, &moved.reason).await?;
+        let at = moved.due_at.or(moved.expires_at).map(time);
+        let name = if moved.due_at.is_some() { "due_at" } else { "expires_at" };
+        Ok((StatusCode::OK, json!({ "id": id, "status": "waiting", name: at })))
+    })
+    .await
 }
 
 /// Hands the secret out, once. An Idempotency-Key changes nothing here: a reply that could be given again would have to

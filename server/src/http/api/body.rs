@@ -2,27 +2,12 @@
 
 use axum::{
     body::Bytes,
-    extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Problem;
-
-/// The bytes of a body, at most as many as are let in.
-pub(super) struct Body(pub Bytes);
-
-impl<S: Send + Sync> FromRequest<S> for Body {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        Bytes::from_request(request, state).await.map(Self).map_err(|rejection| match rejection.status().as_u16() {
-            413 => Problem::simple(413, "too_large", "A body has at most 1 MiB."),
-            _ => Problem::simple(400, "malformed", "The body could not be read to its end."),
-        })
-    }
-}
 
 /// Reads a body. Not JSON: 400; another type: 415; a field that is unknown, missing or of the wrong type: 422.
 pub(super) fn read<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T, Problem> {

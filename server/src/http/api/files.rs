@@ -3,21 +3,15 @@
 
 use axum::{
     Extension,
-    body::Bytes,
-    extract::{Path, Query, State, rejection::BytesRejection},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    extract::{Path, Query, State},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use engine::{Actor, Refusal, file, ids::FileId};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{
-    super::Http,
-    Problem,
-    auth::needs,
-    idempotent::{begin, finish},
-};
+use super::{super::Http, Problem, auth::needs, idempotent::Post};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,24 +20,13 @@ pub(super) struct AddQuery {
     name: String,
 }
 
-pub(super) async fn add(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    Query(query): Query<AddQuery>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
-    needs(&actor, if matches!(actor, Actor::Agent(_)) { "ask" } else { "answer" })?;
-    let body = body.map_err(|rejection| match rejection.status().as_u16() {
-        413 => Problem::simple(413, "too_large", "A file has at most 10 MB."),
-        _ => Problem::simple(400, "malformed", "The body could not be read to its end."),
-    })?;
-    let (mut tx, key, again) = begin(&http, &actor, &headers, &format!("/files?{}", query.name), &body).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    let id = file::add(&mut tx, &actor, &query.name, &body, "").await?;
-    finish(tx, &actor, key, StatusCode::CREATED, json!({ "id": id, "size": body.len() })).await
+pub(super) async fn add(Query(query): Query<AddQuery>, post: Post) -> Result<Response, Problem> {
+    needs(&post.actor, if matches!(post.actor, Actor::Agent(_)) { "ask" } else { "answer" })?;
+    post.once(async |tx| {
+        let id = file::add(tx, &post.actor, &query.name, &post.body, "").await?;
+        Ok((StatusCode::CREATED, json!({ "id": id, "size": post.body.len() })))
+    })
+    .await
 }
 
 pub(super) async fn get(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{
     Extension, Json,
     extract::{Path, Query, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use engine::{
@@ -22,8 +22,7 @@ use super::{
     super::Http,
     Problem,
     auth::needs,
-    body::{self, Body},
-    idempotent::{begin, finish},
+    idempotent::Post,
     shown::{shown, with_files},
 };
 
@@ -108,31 +107,28 @@ impl OpenBody {
     }
 }
 
-pub(super) async fn open(
-    State(http): State<Http>,
-    Extension(actor): Extension<Actor>,
-    headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
-    let Actor::Agent(agent) = &actor else {
+pub(super) async fn open(post: Post) -> Result<Response, Problem> {
+    let Actor::Agent(agent) = &post.actor else {
         return Err(Problem::simple(403, "forbidden", "Only an agent asks; this token is a person's."));
     };
-    needs(&actor, "ask")?;
-    let new = body::read::<OpenBody>(&headers, &body)?.checked()?;
+    needs(&post.actor, "ask")?;
+    let new = post.read::<OpenBody>()?.checked()?;
     let attachments: Vec<Value> = new.attachments.iter().map(|id| json!({ "id": id })).collect();
-    let (mut tx, key, again) = begin(&http, &actor, &headers, "/slots", &body).await?;
-    if let Some(again) = again {
-        return Ok(again);
-    }
-    let opened = slot::open(&mut tx, Asker::Agent(agent), new).await?;
-    let status = if opened.fresh { StatusCode::CREATED } else { StatusCode::OK };
-    let mut slot = shown(&opened.slot);
-    if opened.fresh {
-        slot["attachments"] = json!(attachments);
-    }
-    let mut response = finish(tx, &actor, key, status, slot).await?;
-    if let Ok(location) = format!("/api/v1/slots/{}", opened.slot.id).parse() {
-        response.headers_mut().insert(header::LOCATION, location);
+    let mut at = None;
+    let mut response = post
+        .once(async |tx| {
+            let opened = slot::open(tx, Asker::Agent(agent), new).await?;
+            let mut slot = shown(&opened.slot);
+            at = format!("/api/v1/slots/{}", opened.slot.id).parse().ok();
+            if !opened.fresh {
+                return Ok((StatusCode::OK, slot));
+            }
+            slot["attachments"] = json!(attachments);
+            Ok((StatusCode::CREATED, slot))
+        })
+        .await?;
+    if let Some(at) = at {
+        response.headers_mut().insert(header::LOCATION, at);
     }
     Ok(response)
 }
