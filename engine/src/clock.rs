@@ -10,6 +10,8 @@ use rand::RngCore;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::hex;
+
 /// Says what time it is (UTC, whole microseconds, as Postgres keeps them).
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> DateTime<Utc>;
@@ -93,5 +95,5 @@ pub fn random_bytes(bytes: &mut [u8]) {
 pub fn random_hex(bytes: usize) -> String {
     let mut buffer = vec![0; bytes];
     random_bytes(&mut buffer);
-    buffer.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&buffer)
 }

@@ -14,10 +14,12 @@ pub mod demo;
 pub mod duration;
 pub mod fault;
 pub mod file;
+mod hex;
 pub mod idempotency;
 pub mod ids;
 pub mod money;
 pub mod person;
+pub mod pointer;
 pub mod policy;
 pub mod refusal;
 pub mod seal;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use sqlx::PgPool;
 
 pub use actor::Actor;
+pub use hex::hex;
 pub use refusal::{FieldError, Refusal};
 pub use tx::Tx;
 

@@ -10,7 +10,7 @@ use chacha20poly1305::{
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use crate::{Refusal, clock, ids::SlotId};
+use crate::{Refusal, clock, hex, ids::SlotId};
 
 const NONCE: usize = 24;
 
@@ -43,7 +43,7 @@ impl Keyring {
                 let bytes = from_hex(key).filter(|bytes| bytes.len() == 32);
                 let bytes =
                     bytes.ok_or("A sealing key has 64 hexadecimal digits; make one with: openssl rand -hex 32")?;
-                let id = Sha256::digest(&bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                let id = hex(&Sha256::digest(&bytes)[..8]);
                 let cipher = XChaCha20Poly1305::new_from_slice(&bytes).map_err(|_| "A sealing key cannot be used.")?;
                 Ok(SealingKey { id, cipher })
             })

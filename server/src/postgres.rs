@@ -165,7 +165,7 @@ fn sockets(folder: &Path) -> PathBuf {
         return near;
     }
     let digest = <sha2::Sha256 as sha2::Digest>::digest(folder.as_os_str().as_encoded_bytes());
-    std::env::temp_dir().join(format!("layby-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]))
+    std::env::temp_dir().join(format!("layby-{}", engine::hex(&digest[..4])))
 }
 
 fn unprivileged_user() -> Result<String, Failure> {

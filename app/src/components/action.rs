@@ -1,6 +1,9 @@
 //! The action that an approval is about: exactly what runs, readable and as JSON, with what people changed.
 
-use engine::slot::{Kind, Slot};
+use engine::{
+    pointer,
+    slot::{Kind, Slot},
+};
 use leptos::prelude::*;
 use serde_json::Value;
 
@@ -9,7 +12,7 @@ pub(crate) fn action(slot: &Slot) -> Option<AnyView> {
     let (action, arguments) = (slot.action.as_ref()?, slot.arguments()?.clone());
     let edits = slot.edits();
     let rows = arguments.iter().map(|(name, value)| {
-        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let pointer = pointer::child("", name);
         let before = edits.iter().find(|edit| edit.pointer == pointer).map(|edit| {
             view! { <del><span class="sr-only">"before: "</span>{shown(&edit.before)}</del> " → " }
         });

@@ -4,10 +4,12 @@ mod action;
 mod answer_form;
 pub(crate) mod calendar_form;
 mod field;
+mod input;
 mod question;
 mod typed;
 
 pub(crate) use answer_form::{AnswerForm, has_file, inputs};
+pub(crate) use input::Input;
 pub(crate) use question::{Place, Question, prefix};
 pub(crate) use typed::Typed;
 

@@ -17,7 +17,7 @@ use leptos::prelude::*;
 
 use super::{Fields, field};
 use crate::{
-    components::{Alert, Wrong, ago, calendar_form, error_at},
+    components::{Alert, Input, Wrong, ago, calendar_form, error_at},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -160,17 +160,6 @@ async fn shown_all(
             )
             .collect_view();
         let roles = cx.person().roles().iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
-        let secret = |name: &'static str, label: &'static str, complete: &'static str| {
-            let error = error_at(&errors, &format!("/{name}"));
-            view! {
-                <div class="field">
-                    <label for=name>{label}</label>
-                    <input type="password" id=name name=name autocomplete=complete required=true
-                        aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
-                    <Wrong id=format!("{name}-wrong") sentence=error/>
-                </div>
-            }
-        };
         let here = cx.session.sign_in;
         let own_zone = cx.person().time_zone();
         let sessions = sessions.into_iter().map(|session| {
@@ -189,11 +178,7 @@ async fn shown_all(
             <form method="post" action="/account" class="card">
                 <h2>"You"</h2>
                 <p class="faint">{cx.person().email().to_owned()} " · " {roles}</p>
-                <div class="field">
-                    <label for="name">"Name"</label>
-                    <input type="text" id="name" name="name" value=name required=true autocomplete="name"/>
-                    <Wrong id="name-wrong".to_owned() sentence=error_at(&errors, "/name")/>
-                </div>
+                <Input name="name" label="Name" value=name required=true autocomplete="name" errors=&errors/>
                 <div class="field">
                     <label for="time_zone">"Time zone"</label>
                     <select id="time_zone" name="time_zone">{zones}</select>
@@ -203,8 +188,8 @@ async fn shown_all(
             </form>
             <form method="post" action="/account/password" class="card">
                 <h2>"Password"</h2>
-                {secret("old", "Present password", "current-password")}
-                {secret("new", "New password", "new-password")}
+                <Input name="old" label="Present password" kind="password" required=true autocomplete="current-password" errors=&errors/>
+                <Input name="new" label="New password" kind="password" required=true autocomplete="new-password" errors=&errors/>
                 <p class="faint">"Your other sessions end when you change it."</p>
                 <button>"Change the password"</button>
             </form>
@@ -278,25 +263,14 @@ fn away_form(
             view! { <option value=party.name selected=selected>{party.words}</option> }
         })
         .collect_view();
-    let date = |name: &'static str, label: &'static str, value: String, required: bool| {
-        let error = error_at(errors, &format!("/{name}"));
-        view! {
-            <div class="field">
-                <label for=name>{label}</label>
-                <input type="date" id=name name=name value=value required=required
-                    aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
-                <Wrong id=format!("{name}-wrong") sentence=error/>
-            </div>
-        }
-    };
     let wrong = error_at(errors, "/cover");
     view! {
         <form method="post" action="/account/away" class="card">
             <h2>"Away"</h2>
             <p class="faint">"What you are asked meanwhile, your cover can answer on your behalf."</p>
             <div class="row">
-                {date("from", "First day", typed.from, true)}
-                {date("until", "Last day (may stay empty)", typed.until, false)}
+                <Input name="from" label="First day" kind="date" value=typed.from required=true errors=errors/>
+                <Input name="until" label="Last day (may stay empty)" kind="date" value=typed.until errors=errors/>
             </div>
             <div class="field">
                 <label for="cover">"Who answers for you"</label>

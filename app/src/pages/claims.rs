@@ -16,7 +16,7 @@ use leptos::prelude::*;
 
 use super::{Fields, field, slot as slots};
 use crate::{
-    components::{Alert, TextArea, Wrong, ago, error_at},
+    components::{Alert, Input, TextArea, Wrong, ago, error_at},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -103,18 +103,6 @@ fn form_page(cx: &Cx, status: StatusCode, form: ClaimForm, errors: Vec<FieldErro
             1 => "One thing needs another look.".to_owned(),
             many => format!("{many} things need another look."),
         });
-        let text = |name: &'static str, label: &'static str, kind: &'static str, value: String| {
-            let error = error_at(&errors, &format!("/{name}"));
-            let inputmode = (name == "amount").then_some("decimal");
-            view! {
-                <div class="field">
-                    <label for=name>{label}</label>
-                    <input type=kind id=name name=name value=value required=true inputmode=inputmode
-                        aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
-                    <Wrong id=format!("{name}-wrong") sentence=error/>
-                </div>
-            }
-        };
         let select = |name: &'static str, label: &'static str, choices: &[&'static str], value: &str| {
             let error = error_at(&errors, &format!("/{name}"));
             let mut choices = choices.to_vec();
@@ -139,13 +127,13 @@ fn form_page(cx: &Cx, status: StatusCode, form: ClaimForm, errors: Vec<FieldErro
             <h1>"New claim"</h1>
             {wrong.map(|sentence| view! { <Alert sentence=sentence/> })}
             <form method="post" action="/claims/new" id="new-claim" data-typed="true" class="card">
-                {text("merchant", "Who was paid", "text", form.merchant.clone())}
+                <Input name="merchant" label="Who was paid" value=&form.merchant required=true errors=&errors/>
                 <div class="row">
-                    {text("amount", "Amount", "text", form.amount.clone())}
+                    <Input name="amount" label="Amount" value=&form.amount required=true inputmode="decimal" errors=&errors/>
                     {select("currency", "Currency", &CURRENCIES, &form.currency)}
                 </div>
                 <div class="row">
-                    {text("spent_on", "Spent on", "date", form.spent_on.clone())}
+                    <Input name="spent_on" label="Spent on" kind="date" value=&form.spent_on required=true errors=&errors/>
                     {select("category", "Category", &CATEGORIES, &form.category)}
                 </div>
                 <div class="field">

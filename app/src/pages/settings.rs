@@ -18,7 +18,7 @@ use leptos::prelude::*;
 
 use super::{Fields, field, sent::Sent};
 use crate::{
-    components::{Alert, Wrong, calendar_form, error_at},
+    components::{Alert, Input, Wrong, calendar_form, error_at},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -164,7 +164,7 @@ async fn shown(cx: &Cx, shown: Shown) -> Response {
     let (policy_errors, calendar_errors) = (errors("policy"), errors("calendar"));
     page(cx, code, Frame { title: "Settings", live: "" }, || {
         let calendar = shown.calendar.unwrap_or_else(|| CalendarForm::of(&settings.site));
-        let policies = settings.policies.iter().map(|policy| policy_line(policy, &settings.site)).collect_view();
+        let policies = settings.policies.iter().map(policy_line).collect_view();
         let none = settings.policies.is_empty().then(|| {
             view! { <p class="faint">"There is none yet: only questions that bring a target or reminders of their own have clocks."</p> }
         });
@@ -208,7 +208,7 @@ fn fresh() -> PolicyForm {
 }
 
 /// "Approvals of Refunds: 4 business hours; warned at 75 %; …"
-fn policy_line(policy: &Policy, site: &Calendar) -> impl IntoView + use<> {
+fn policy_line(policy: &Policy) -> impl IntoView + use<> {
     let form = PolicyForm::of(policy);
     let scope = [form.agent, form.kind, form.priority].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     let scope = if scope.is_empty() { "Everything".to_owned() } else { scope.join(", ") };
@@ -227,7 +227,6 @@ fn policy_line(policy: &Policy, site: &Calendar) -> impl IntoView + use<> {
     if policy.reassign {
         words.push("late, the question itself goes up".to_owned());
     }
-    let _ = site;
     view! {
         <li>
             <span><b>{scope}</b> ": " {words.join("; ")}</span>
@@ -244,17 +243,7 @@ fn policy_form(
     errors: &[FieldError],
 ) -> AnyView {
     let text = |name: &'static str, label: &'static str, value: &str, help: &'static str| {
-        let wrong = error_at(errors, &format!("/{name}"));
-        let help = (!help.is_empty()).then(|| view! { <p class="faint">{help}</p> });
-        view! {
-            <div class="field">
-                <label for=name>{label}</label>
-                <input type="text" id=name name=name value=value.to_owned() autocomplete="off"
-                    aria-invalid=wrong.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
-                {help}
-                <Wrong id=format!("{name}-wrong") sentence=wrong/>
-            </div>
-        }
+        view! { <Input name=name label=label value=value autocomplete="off" help=help errors=errors/> }
     };
     let select = |name: &'static str, label: &'static str, choices: &[&'static str], chosen: &str| {
         let wrong = error_at(errors, &format!("/{name}"));
@@ -275,7 +264,6 @@ fn policy_form(
     let check = |name: &'static str, label: &'static str, on: bool| {
         view! { <label class="check"><input type="checkbox" name=name value="true" checked=on/>{label}</label> }
     };
-    let asked_wrong = error_at(errors, "/asked_at");
     view! {
         <form method="post" action="/admin/settings/policy" class="card" id="policy" data-typed="true">
             <h3>"Add or change a policy"</h3>
@@ -300,12 +288,8 @@ fn policy_form(
             </div>
             {check("reassign", "Late, the question itself goes to them", form.reassign)}
             <div class="row">
-                <div class="field">
-                    <label for="asked_at">{format!("Try it: asked at ({})", site.zone.name())}</label>
-                    <input type="datetime-local" id="asked_at" name="asked_at" value=asked_at.to_owned()
-                        aria-invalid=asked_wrong.is_some().then_some("true") aria-describedby="asked_at-wrong"/>
-                    <Wrong id="asked_at-wrong".to_owned() sentence=asked_wrong/>
-                </div>
+                <Input name="asked_at" label=format!("Try it: asked at ({})", site.zone.name()) kind="datetime-local"
+                    value=asked_at errors=errors/>
             </div>
             {preview.map(|preview| previewed(&form, preview, asked_at, site))}
             <div class="options">

@@ -18,7 +18,7 @@ use tower_sessions::Session;
 use super::{Fields, field, own_page};
 use crate::{
     Network,
-    components::{Alert, Wrong, error_at},
+    components::{Alert, Input},
     context::Guest,
     page::{error_page, log, open_page},
 };
@@ -52,14 +52,8 @@ fn form(guest: &Guest, status: StatusCode, email: &str, next: &str, wrong: Optio
                 {wrong.map(|sentence| view! { <Alert sentence=sentence/> })}
                 <form method="post" action="/sign-in" class="card">
                     <input type="hidden" name="next" value=next/>
-                    <div class="field">
-                        <label for="email">"E-mail address"</label>
-                        <input type="email" id="email" name="email" value=email autocomplete="username" required=true/>
-                    </div>
-                    <div class="field">
-                        <label for="password">"Password"</label>
-                        <input type="password" id="password" name="password" autocomplete="current-password" required=true/>
-                    </div>
+                    <Input name="email" label="E-mail address" kind="email" value=email autocomplete="username" required=true/>
+                    <Input name="password" label="Password" kind="password" autocomplete="current-password" required=true/>
                     <button>"Sign in"</button>
                 </form>
             </div>
@@ -145,17 +139,9 @@ fn setup_form(guest: &Guest, status: StatusCode, fields: &[(String, String)], er
     let fields = fields.to_vec();
     open_page(guest, status, "Set up", move || {
         let input = |name: &'static str, label: &'static str, kind: &'static str| {
-            let error = error_at(&errors, &format!("/{name}"));
             // A password is never sent back.
             let value = if kind == "password" { String::new() } else { field(&fields, name) };
-            view! {
-                <div class="field">
-                    <label for=name>{label}</label>
-                    <input type=kind id=name name=name value=value required=true
-                        aria-invalid=error.is_some().then_some("true") aria-describedby=format!("{name}-wrong")/>
-                    <Wrong id=format!("{name}-wrong") sentence=error/>
-                </div>
-            }
+            view! { <Input name=name label=label kind=kind value=value required=true errors=&errors/> }
         };
         view! {
             <div class="narrow">

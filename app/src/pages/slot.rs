@@ -17,7 +17,7 @@ use leptos::prelude::*;
 
 use super::{Fields, field, own_page, sent::Sent, together};
 use crate::{
-    components::{Alert, Place, Question, TextArea, Typed, Wrong, error_at},
+    components::{Alert, Input, Place, Question, TextArea, Typed, Wrong, error_at},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -246,17 +246,12 @@ fn others(cx: &Cx, slot: &Slot, parties: Vec<person::Party>, form: &str, typed: 
     });
     let due = cx.person().is_manager().then(|| {
         let typed = of("due");
-        let wrong = error_at(&typed.errors, "/due_at");
         view! {
             <details class="card" id="others-due" open=form == "due">
                 <summary>"Move the due date"</summary>
                 <form method="post" action=format!("/slots/{id}/due") id="move-due" data-typed="true">
-                    <div class="field">
-                        <label for="due_at">{format!("To when? In {}", cx.zone().name())}</label>
-                        <input type="datetime-local" id="due_at" name="due_at" required=true value=typed.value("due_at")
-                            aria-invalid=wrong.is_some().then_some("true") aria-describedby="due_at-wrong"/>
-                        <Wrong id="due_at-wrong".to_owned() sentence=wrong/>
-                    </div>
+                    <Input name="due_at" label=format!("To when? In {}", cx.zone().name()) kind="datetime-local" required=true
+                        value=typed.value("due_at") errors=&typed.errors/>
                     {reason("due-reason", "Why? It is recorded.", &typed)}
                     <button>"Move it"</button>
                 </form>

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::answer;
-use crate::FieldError;
+use crate::{FieldError, hex};
 
 /// Largest whole number that survives every program's JSON (RFC 7493, section 2.2).
 const LARGEST_WHOLE: u64 = 1 << 53;
@@ -40,7 +40,7 @@ pub struct Edit {
 pub fn digest(tool: &str, arguments: &Map<String, Value>) -> String {
     // Values that were checked always have a canonical form.
     let canonical = serde_json_canonicalizer::to_vec(&json!([tool, arguments])).unwrap_or_default();
-    Sha256::digest(canonical).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(canonical))
 }
 
 /// Refuses what has no canonical form or cannot be shown whole. Pointers into the request.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Choice, Kind, Slot};
-use crate::FieldError;
+use crate::{FieldError, pointer};
 
 const LONGEST: usize = 20_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
@@ -122,10 +122,7 @@ fn in_words(error: &jsonschema::ValidationError<'_>) -> FieldError {
     let detail = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            return FieldError::new(
-                format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
-                "Please fill this in.",
-            );
+            return FieldError::new(pointer::child(&pointer, name), "Please fill this in.");
         }
         Kind::Type { kind } => match format!("{kind:?}").to_lowercase() {
             kind if kind.contains("integer") => "Write a whole number.".to_owned(),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sqlx::types::Json;
 
 use super::{
-    Action, Edit, Slot, Status, Vote,
+    Action, Edit, Slot, Vote,
     action::{self, digest},
     answer,
     close::{self, Approved, Ending},
@@ -66,15 +66,7 @@ pub(super) async fn decide(
         Some(behalf) => format!("{}, on behalf of {},", person.name, behalf.words),
         None => person.name.clone(),
     };
-    let actor = format!("person:{}", person.id);
-    let ending = Ending {
-        revision: Some(slot.revision),
-        note,
-        answered_by: Some(person.id),
-        on_behalf_of: behalf.and_then(|behalf| behalf.of),
-        actor: &actor,
-        ..Ending::new(Status::Answered)
-    };
+    let ending = Ending::by(person, behalf, slot, note);
     let (action, current) = asked_for(slot)?;
     match read(value).map_err(Refusal::InvalidAnswer)? {
         Decision::Reject { reason } => {

@@ -30,7 +30,7 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
         reason: Some(&reason),
         result: Some(json!({ "cancelled": true, "said": said })),
         said: &said,
-        actor: &actor.key(),
+        actor: actor.key(),
         ..Ending::new(Status::Cancelled)
     };
     match close::close(tx, &slot, ending).await? {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 use sqlx::types::Json;
 
-use super::{Slot, Status, list};
+use super::{Slot, Status, deposit::Behalf, list};
 use crate::{
     Refusal, Tx,
+    actor::PersonActor,
     ids::{PersonId, TaskId},
     seal::Sealed,
     settings,
@@ -32,7 +33,7 @@ pub(crate) struct Ending<'a> {
     /// The line of the record.
     pub said: &'a str,
     /// The audit's key of who did it.
-    pub actor: &'a str,
+    pub actor: String,
 }
 
 pub(crate) struct Approved<'a> {
@@ -42,7 +43,19 @@ pub(crate) struct Approved<'a> {
     pub arguments: Option<(&'a Map<String, Value>, &'a str)>,
 }
 
-impl Ending<'_> {
+impl<'a> Ending<'a> {
+    /// A person's answer to the slot as they saw it.
+    pub(super) fn by(person: &PersonActor, behalf: Option<&Behalf>, slot: &Slot, note: Option<&'a str>) -> Self {
+        Self {
+            revision: Some(slot.revision),
+            note,
+            answered_by: Some(person.id),
+            on_behalf_of: behalf.and_then(|behalf| behalf.of),
+            actor: format!("person:{}", person.id),
+            ..Self::new(Status::Answered)
+        }
+    }
+
     /// An end without an answer.
     pub(crate) fn new(status: Status) -> Self {
         Self {
@@ -57,7 +70,7 @@ impl Ending<'_> {
             reason: None,
             result: None,
             said: "",
-            actor: "system",
+            actor: "system".to_owned(),
         }
     }
 }
@@ -193,7 +206,7 @@ pub(crate) async fn close_all(tx: &mut Tx, task: TaskId, reason: &str, actor: &s
             reason: Some(reason),
             result: Some(json!({ "cancelled": true, "said": reason })),
             said: &format!("The question was withdrawn: {reason}"),
-            actor,
+            actor: actor.to_owned(),
             ..Ending::new(Status::Cancelled)
         };
         close(tx, &slot, ending).await?;

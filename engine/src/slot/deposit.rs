@@ -102,16 +102,7 @@ async fn give(
         Some(behalf) => format!("{} answered on behalf of {} after {after}.", person.name, behalf.words),
         None => format!("{} answered after {after}.", person.name),
     };
-    let key = actor.key();
-    let ending = Ending {
-        revision: Some(slot.revision),
-        note,
-        answered_by: Some(person.id),
-        on_behalf_of: behalf.and_then(|behalf| behalf.of),
-        said: &said,
-        actor: &key,
-        ..Ending::new(Status::Answered)
-    };
+    let ending = Ending { said: &said, ..Ending::by(person, behalf, slot, note) };
     let closed = if slot.secret {
         let words = secret::read(value).map_err(Refusal::InvalidAnswer)?;
         let sealed = tx.engine.keys.seal(slot.id, &words)?;

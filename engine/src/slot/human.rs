@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Slot, Status,
+    Slot,
     close::{self, Ending},
     deposit::{Behalf, Deposited},
 };
@@ -80,20 +80,10 @@ pub(super) async fn finish(
             (said.clone(), json!({ "answer": text, "messages": messages, "said": said }), None)
         }
     };
-    let actor = format!("person:{}", person.id);
     tx.transaction().await?;
     fault::point("deposit.before_commit");
-    let ending = Ending {
-        revision: Some(slot.revision),
-        answer: Some(value),
-        note,
-        answered_by: Some(person.id),
-        on_behalf_of: behalf.and_then(|behalf| behalf.of),
-        result: Some(result),
-        said: &said,
-        actor: &actor,
-        ..Ending::new(Status::Answered)
-    };
+    let ending =
+        Ending { answer: Some(value), result: Some(result), said: &said, ..Ending::by(person, behalf, slot, note) };
     if !close::close(tx, slot, ending).await? {
         return Ok(None);
     }
@@ -104,7 +94,7 @@ pub(super) async fn finish(
             problem: None,
             said: &format!("{name} finished this work."),
             slots: "somebody finished the work.",
-            actor: &actor,
+            actor: &format!("person:{}", person.id),
             epoch: None,
         };
         task::stop::end(tx, slot.task_id, ending).await?;

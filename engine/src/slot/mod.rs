@@ -17,6 +17,7 @@ mod human;
 pub mod inbox;
 mod ladder;
 pub mod list;
+mod new;
 pub mod on_it;
 pub mod open;
 pub mod reassign;
@@ -44,8 +45,9 @@ pub use due::{Moved, move_due};
 pub use history::history;
 pub use inbox::{InboxLine, inbox};
 pub use list::{ListOfSlots, list};
+pub use new::NewSlot;
 pub use on_it::{let_go, take};
-pub use open::{Asker, NewSlot, Opened, open};
+pub use open::{Asker, Opened, open};
 pub use reassign::reassign;
 pub use resolve::{NotResolved, Resolved, resolve};
 

@@ -1,76 +1,16 @@
 //! Asking: a slot opens and its task parks, in one statement, so that no answer can come before the wait exists.
 
-use chrono::Duration;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::json;
 
-use super::{Action, Choice, Kind, OnExpiry, Priority, Slot, Status, action, alarm, answer, asked, close, list};
+use super::{Kind, NewSlot, Slot, action, alarm, asked, close, list, new};
 use crate::{
-    Actor, FieldError, Refusal, Tx,
+    Actor, Refusal, Tx,
     actor::{AgentActor, PersonActor},
     fault, file,
-    ids::{AgentId, ClaimId, FileId, PersonId, SlotId, TaskId},
-    policy::{self, Remind},
-    settings,
+    ids::{AgentId, ClaimId, PersonId, SlotId, TaskId},
+    policy, settings,
     wake::Topic,
 };
-
-/// A question as it is put.
-#[derive(Clone, Debug)]
-pub struct NewSlot {
-    /// None opens a task of its own with the message as its title (an outside agent's only).
-    pub task_id: Option<TaskId>,
-    /// What tells two questions of one call apart; a digest of the question when None.
-    pub name: Option<String>,
-    pub kind: Kind,
-    pub message: String,
-    pub context: String,
-    pub options: Vec<Choice>,
-    pub schema: Option<Value>,
-    /// Sealed from the deposit on, handed out once (kind question).
-    pub secret: bool,
-    /// What an approval is about, or what a client's tool is to do.
-    pub action: Option<Action>,
-    /// How many approvals.
-    pub needs: i32,
-    /// Files that the asker added before ([`crate::file::add`]).
-    pub attachments: Vec<FileId>,
-    /// E-mail addresses, "group:<name>", "role:<role>"; empty: the person the work is for, else the sponsor.
-    pub ask: Vec<String>,
-    pub priority: Priority,
-    pub expires_in: Option<Duration>,
-    pub on_expiry: OnExpiry,
-    pub default_value: Option<Value>,
-    pub target: Option<Duration>,
-    /// Before the policy's.
-    pub remind: Option<Remind>,
-}
-
-impl NewSlot {
-    /// A question in free text to whoever is asked by default.
-    pub fn question(message: impl Into<String>) -> Self {
-        Self {
-            task_id: None,
-            name: None,
-            kind: Kind::Question,
-            message: message.into(),
-            context: String::new(),
-            options: Vec::new(),
-            schema: None,
-            secret: false,
-            action: None,
-            needs: 1,
-            attachments: Vec::new(),
-            ask: Vec::new(),
-            priority: Priority::Normal,
-            expires_in: None,
-            on_expiry: OnExpiry::Tell,
-            default_value: None,
-            target: None,
-            remind: None,
-        }
-    }
-}
 
 /// Who asks.
 pub enum Asker<'a> {
@@ -101,13 +41,13 @@ pub struct Opened {
 ///
 /// Refuses with `not_found` (the task is not the asker's), `invalid` (a pointer per field), `name_in_use`, `task_ended`.
 pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened, Refusal> {
-    check(&new)?;
+    new::check(&new)?;
     let (agent_id, agent, call_id, epoch) = match &asker {
         Asker::Agent(agent) => (agent.id, agent.name.as_str(), "", None),
         Asker::Loop(by) | Asker::Supervisor { by, .. } => (by.agent_id, by.agent, by.call_id, Some(by.epoch)),
     };
     let takes_over = matches!(asker, Asker::Supervisor { .. });
-    let name = new.name.clone().unwrap_or_else(|| digest(&new));
+    let name = new.name.clone().unwrap_or_else(|| new::digest(&new));
     let mut for_id = None;
     let mut claim_id = None;
     if let Some(task) = new.task_id {
@@ -284,57 +224,22 @@ pub async fn open(tx: &mut Tx, asker: Asker<'_>, new: NewSlot) -> Result<Opened,
         agent: agent.to_owned(),
         call_id: call_id.to_owned(),
         name,
-        kind: new.kind,
-        message: new.message,
-        context: new.context,
-        options: new.options,
-        schema: new.schema,
-        secret: new.secret,
-        action: new.action,
-        digest,
-        edited: None,
-        edited_by: None,
-        votes: Vec::new(),
-        used_at: None,
-        revision: 1,
         asked: asked.names,
         candidates: asked.keys,
         assignee_id: asked.assignee,
         waiting_on,
-        needs: new.needs,
-        priority: new.priority,
-        status: Status::Waiting,
         opened_at: now,
         target_at: due_at,
         due_at,
         at_risk_at: clocks.at_risk_at,
-        warned_at: None,
-        breached_at: None,
         business: clocks.business,
         reminds: clocks.remind.is_some(),
         reassigns_late: clocks.reassign,
-        waited_business: None,
         expires_at,
-        on_expiry: new.on_expiry,
-        default_value: new.default_value,
-        wait_seconds: new.expires_in.map(|wait| wait.num_seconds()),
-        taken: None,
-        declined: Vec::new(),
-        handed: 0,
-        rung: 0,
         alarm,
-        answer: None,
-        note: None,
-        answered_by: None,
-        answered_by_email: None,
-        on_behalf_of: None,
-        on_behalf_of_email: None,
-        reason: None,
-        closed_at: None,
-        sponsor_id: None,
         for_id,
-        for_name: None,
         claim_id,
+        ..Slot::bare(new)
     };
     close::announce(tx, &slot);
     if !timers.is_empty() {
@@ -367,112 +272,4 @@ fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
         return Err(Refusal::NameInUse(name));
     }
     Ok(Opened { slot, fresh: false })
-}
-
-/// The name of a question that was given none: the same question has the same name.
-fn digest(new: &NewSlot) -> String {
-    let question = json!([new.kind, new.message, new.options, new.schema, new.action]);
-    let canonical = serde_json_canonicalizer::to_vec(&question).unwrap_or_else(|_| question.to_string().into_bytes());
-    let digest = Sha256::digest(canonical);
-    digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn check(new: &NewSlot) -> Result<(), Refusal> {
-    let mut errors = Vec::new();
-    let mut wrong = |pointer: &str, detail: &str| errors.push(FieldError::new(pointer, detail));
-    match new.message.trim().chars().count() {
-        0 => wrong("/message", "Say what you want to know."),
-        1..=10_000 => {}
-        _ => wrong("/message", "A message has at most 10,000 characters; put the rest into the context."),
-    }
-    if new.message.contains('\0') || new.context.contains('\0') {
-        wrong("/message", "A text cannot contain the character U+0000.");
-    }
-    if new.context.chars().count() > 100_000 {
-        wrong("/context", "A context has at most 100,000 characters.");
-    }
-    if new.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.chars().count() > 200 || name.contains('\0'))
-    {
-        wrong("/name", "A name has 1 to 200 characters.");
-    }
-    if new.options.len() > 100 {
-        wrong("/options", "Offer at most 100 options.");
-    }
-    for (at, option) in new.options.iter().enumerate() {
-        if option.label.trim().is_empty() || option.label.chars().count() > 200 {
-            wrong(&format!("/options/{at}/label"), "A label has 1 to 200 characters.");
-        }
-        if new.options[..at].iter().any(|other| other.value == option.value) {
-            wrong(&format!("/options/{at}/value"), "Each option needs a value of its own.");
-        }
-    }
-    if let Some(schema) = &new.schema
-        && let Err(detail) = answer::check_schema(schema)
-    {
-        wrong("/schema", &detail);
-    }
-    if new.remind.is_some_and(|remind| !(0..=100).contains(&remind.most)) {
-        wrong("/remind/most", "Remind at most 100 times.");
-    }
-    if new.ask.len() > asked::MOST {
-        wrong("/ask", "Ask at most 20 people, groups and roles; a group reaches many.");
-    }
-    if new.attachments.len() > 20 {
-        wrong("/attachments", "Attach at most 20 files.");
-    }
-    if new.on_expiry != OnExpiry::Tell && new.expires_in.is_none() {
-        wrong("/expires_in", "Say after how long: without a limit nothing ever expires.");
-    }
-    match (new.on_expiry, &new.default_value) {
-        (OnExpiry::Default, None) => wrong("/default", "Say which value is used when nobody answers."),
-        (OnExpiry::Default, Some(value)) => {
-            if let Err(found) = answer::fits(new.kind, &new.options, new.schema.as_ref(), value) {
-                wrong("/default", &format!("The default does not fit: {}", found[0].detail));
-            }
-        }
-        (_, Some(_)) => wrong("/default", "A default is used only with on_expiry \"default\"."),
-        _ => {}
-    }
-    errors.extend(by_kind(new));
-    if errors.is_empty() { Ok(()) } else { Err(Refusal::Invalid(errors)) }
-}
-
-/// What belongs to one kind only.
-fn by_kind(new: &NewSlot) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut wrong = |when: bool, pointer: &str, detail: &str| {
-        if when {
-            errors.push(FieldError::new(pointer, detail));
-        }
-    };
-    let (approval, tool) = (new.kind == Kind::Approval, new.kind == Kind::ClientTool);
-    wrong(new.kind == Kind::SignIn, "/kind", "This version of Layby does not offer sign-ins to outside services yet.");
-    wrong((approval || tool) && new.action.is_none(), "/action", "Say which tool, with which arguments.");
-    wrong(!(approval || tool) && new.action.is_some(), "/action", "Only an approval or a client's tool has an action.");
-    wrong(!approval && new.needs != 1, "/needs", "Only an approval needs several people.");
-    wrong(!(1..=20).contains(&new.needs), "/needs", "An approval needs 1 to 20 people.");
-    wrong(new.secret && new.kind != Kind::Question, "/secret", "Only a question asks for a secret.");
-    wrong(
-        new.secret && (new.schema.is_some() || !new.options.is_empty()),
-        "/secret",
-        "A secret is words: without options and schema.",
-    );
-    wrong(
-        new.secret && new.on_expiry == OnExpiry::Default,
-        "/on_expiry",
-        "A secret has no default: it would stand in clear in the question.",
-    );
-    wrong(
-        approval && new.on_expiry == OnExpiry::Default,
-        "/on_expiry",
-        "An approval has no default: nobody's silence is a yes, and a rejection is a person's.",
-    );
-    let plain = matches!(new.kind, Kind::Approval | Kind::Human);
-    wrong(plain && new.schema.is_some(), "/schema", "This kind of question has a form of its own.");
-    wrong(new.kind != Kind::Question && !new.options.is_empty(), "/options", "Only a question has options.");
-    wrong(new.kind == Kind::Human && new.on_expiry == OnExpiry::Default, "/on_expiry", "A takeover has no default.");
-    if let Some(action) = &new.action {
-        errors.extend(action::check(action));
-    }
-    errors
 }

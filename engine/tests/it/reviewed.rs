@@ -9,12 +9,12 @@ use engine::{
     channel::{Channel, Notice},
     file, person,
     policy::{self, PolicyForm, Remind},
-    slot::{self, Action, Kind, NewSlot, OnExpiry, Standing, Status},
-    testing::{TestDesk, Who, approve, bare, calls, hands_back, refund},
+    slot::{self, Action, Kind, NewSlot, OnExpiry, Slot, Standing, Status},
+    testing::{TestDesk, Who, approve, calls, hands_back, refund},
     timer,
 };
 use futures::future::{BoxFuture, join_all};
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
 const NONE: Vec<Reply> = Vec::new();
@@ -36,7 +36,7 @@ fn an_argument_may_be_called_arguments_and_its_edit_is_not_lost() {
         editable: vec!["/arguments/amount".to_owned(), "/arguments_note".to_owned()],
         schema: None,
     };
-    let slot = bare(NewSlot { kind: Kind::Approval, action: Some(action), ..NewSlot::question("Pay?") });
+    let slot = Slot::bare(NewSlot { kind: Kind::Approval, action: Some(action), ..NewSlot::question("Pay?") });
     let typed = [("decision", "approve"), ("argument/arguments/amount", "50"), ("argument/arguments_note", "new")];
     let typed = typed.map(|(name, text)| (name.to_owned(), text.to_owned()));
     let value = slot::form::from_form(&slot, &typed, chrono_tz::UTC).unwrap();
@@ -355,5 +355,4 @@ async fn each_clock_of_a_question_counts_as_it_was_said(pool: PgPool) {
             "plain time, also on Saturday"
         );
     }
-    let _: Value = json!(null);
 }

@@ -26,7 +26,7 @@ pub(super) fn version() -> String {
             digest.update(file.metadata.sha256_hash());
         }
     }
-    digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    engine::hex(&digest.finalize()[..6])
 }
 
 pub(super) async fn file(Path(path): Path<String>) -> Response {

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::escaped;
-use crate::{ids::FileId, slot::Slot};
+use crate::{ids::FileId, pointer, slot::Slot};
 
 /// A file in an answer.
 pub struct FileAt {
@@ -33,7 +32,7 @@ fn find(schema: &Value, value: &Value, pointer: String, found: &mut Vec<FileAt>)
         Value::Object(fields) => {
             for (name, field) in fields {
                 if let Some(inner) = schema.get("properties").and_then(|properties| properties.get(name)) {
-                    find(inner, field, format!("{pointer}/{}", escaped(name)), found);
+                    find(inner, field, pointer::child(&pointer, name), found);
                 }
             }
         }

@@ -100,8 +100,3 @@ pub enum Item {
     Text,
     Number,
 }
-
-/// A property's part of a pointer (RFC 6901).
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}

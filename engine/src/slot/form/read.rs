@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use serde_json::{Map, Number, Value, json};
 
 use super::{Field, FormShape, Input, Item, Part, shape};
-use crate::{FieldError, slot::Slot};
+use crate::{FieldError, pointer, slot::Slot};
 
 const CHOOSE: &str = "Choose one of the answers that are offered.";
 
@@ -21,7 +21,7 @@ pub fn from_form(slot: &Slot, typed: &[(String, String)], zone: Tz) -> Result<Va
             let text = typed.get("answer").ok_or_else(|| one("", CHOOSE))?;
             serde_json::from_str(text).map_err(|_| one("", CHOOSE))
         }
-        FormShape::One(field) => Ok(typed.read(&field)?.0.unwrap_or(Value::Null)),
+        FormShape::One(field) => Ok(typed.read(&field)?.unwrap_or(Value::Null)),
         FormShape::Many(parts) => typed.object(&parts),
         FormShape::Json => serde_json::from_str(&typed.text("answer"))
             .map_err(|error| one("", format!("This is not JSON yet: {error}."))),
@@ -59,8 +59,7 @@ impl Typed<'_> {
         for part in parts {
             match part {
                 Part::Field(field) => match self.read(field) {
-                    Ok((Some(value), _)) => drop(object.insert(property(&field.pointer), value)),
-                    Ok((None, _)) => {}
+                    Ok(value) => object.extend(pointer::names(&field.pointer).last().zip(value)),
                     Err(found) => errors.extend(found),
                 },
                 Part::Group { name, required, fields, .. } => match self.group(fields, *required) {
@@ -86,25 +85,25 @@ impl Typed<'_> {
         self.object(&parts).map(Some)
     }
 
-    /// One field's value and whether something was typed; no value when it was left empty and need not be there.
-    fn read(&self, field: &Field) -> Result<(Option<Value>, bool), Vec<FieldError>> {
+    /// One field's value; none when it was left empty and need not be there.
+    fn read(&self, field: &Field) -> Result<Option<Value>, Vec<FieldError>> {
         let wrong = |detail: &str| one(&field.pointer, detail);
         match &field.input {
             Input::Check { must } => {
                 let yes = matches!(self.get(&field.name), Some("true" | "on"));
                 return match (*must && !yes, field.required) {
                     (true, true) => Err(wrong("Please tick this.")),
-                    (true, false) => Ok((None, false)),
-                    (false, _) => Ok((Some(Value::Bool(yes)), yes)),
+                    (true, false) => Ok(None),
+                    (false, _) => Ok(Some(Value::Bool(yes))),
                 };
             }
             Input::Several(_) => {
                 let chosen = self.all(&field.name).filter(|text| !text.is_empty()).map(serde_json::from_str::<Value>);
                 let chosen: Vec<Value> = chosen.collect::<Result<_, _>>().map_err(|_| wrong(CHOOSE))?;
                 return match (chosen.is_empty(), field.nullable, field.required) {
-                    (true, true, _) => Ok((Some(Value::Null), false)),
-                    (true, _, false) => Ok((None, false)),
-                    (empty, ..) => Ok((Some(Value::Array(chosen)), !empty)),
+                    (true, true, _) => Ok(Some(Value::Null)),
+                    (true, _, false) => Ok(None),
+                    _ => Ok(Some(Value::Array(chosen))),
                 };
             }
             _ => {}
@@ -112,11 +111,11 @@ impl Typed<'_> {
         let text = self.text(&field.name);
         if text.is_empty() {
             return match (field.nullable, field.required, &field.input) {
-                (true, ..) => Ok((Some(Value::Null), false)),
+                (true, ..) => Ok(Some(Value::Null)),
                 // An empty list is a list.
-                (_, true, Input::Lines(_)) => Ok((Some(json!([])), false)),
+                (_, true, Input::Lines(_)) => Ok(Some(json!([]))),
                 (_, true, _) => Err(wrong("Please fill this in.")),
-                (_, false, _) => Ok((None, false)),
+                (_, false, _) => Ok(None),
             };
         }
         let value = match &field.input {
@@ -130,9 +129,9 @@ impl Typed<'_> {
             Input::Json => {
                 serde_json::from_str(&text).map_err(|error| wrong(&format!("This is not JSON yet: {error}.")))?
             }
-            Input::Check { .. } | Input::Several(_) => return Ok((None, false)),
+            Input::Check { .. } | Input::Several(_) => return Ok(None),
         };
-        Ok((Some(value), true))
+        Ok(Some(value))
     }
 
     fn decision(&self, slot: &Slot, editable: &[Field]) -> Result<Value, Vec<FieldError>> {
@@ -156,8 +155,8 @@ impl Typed<'_> {
                 continue;
             }
             match self.read(field) {
-                Ok((Some(value), _)) => *place = value,
-                Ok((None, _)) => *place = Value::String(String::new()),
+                Ok(Some(value)) => *place = value,
+                Ok(None) => *place = Value::String(String::new()),
                 Err(found) => errors.extend(found),
             }
         }
@@ -169,11 +168,6 @@ impl Typed<'_> {
             false => json!({ "decision": "approve", "arguments": arguments }),
         })
     }
-}
-
-/// The property that a pointer ends in.
-fn property(pointer: &str) -> String {
-    pointer.rsplit('/').next().unwrap_or_default().replace("~1", "/").replace("~0", "~")
 }
 
 /// A number as it was typed: whole ones stay whole, and nothing that is not finite gets in.

@@ -3,8 +3,11 @@
 
 use serde_json::Value;
 
-use super::{Field, FormShape, Input, Item, Part, escaped};
-use crate::slot::{Choice, Kind, Slot};
+use super::{Field, FormShape, Input, Item, Part};
+use crate::{
+    pointer,
+    slot::{Choice, Kind, Slot},
+};
 
 const MOST_FIELDS: usize = 50;
 /// Keywords that say nothing about which values fit.
@@ -45,10 +48,7 @@ pub fn shape(slot: &Slot) -> FormShape {
 
 /// What a schema says of the argument at `pointer`.
 fn described<'a>(schema: &'a Value, pointer: &str) -> Option<&'a Value> {
-    pointer
-        .split('/')
-        .skip(1)
-        .try_fold(schema, |schema, name| schema.get("properties")?.get(name.replace("~1", "/").replace("~0", "~")))
+    pointer::names(pointer).try_fold(schema, |schema, name| schema.get("properties")?.get(name))
 }
 
 /// An argument that may be changed: its type stays what it was.
@@ -89,14 +89,14 @@ fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
 fn object(schema: &Value) -> Option<Vec<Part>> {
     let properties = properties(schema)?;
     let parts = properties.iter().map(|(name, property, required)| {
-        let pointer = format!("/{}", escaped(name));
+        let pointer = pointer::child("", name);
         if let Some((input, nullable)) = input(property) {
             let field = field(&format!("answer{pointer}"), &pointer, name, property, *required && !nullable, input);
             return Some(Part::Field(Field { nullable: nullable && *required, ..field }));
         }
         let inner = self::properties(property)?;
         let fields = inner.iter().map(|(inner, property, required)| {
-            let pointer = format!("{pointer}/{}", escaped(inner));
+            let pointer = pointer::child(&pointer, inner);
             let (input, nullable) = input(property)?;
             let field = field(&format!("answer{pointer}"), &pointer, inner, property, *required && !nullable, input);
             Some(Field { nullable: nullable && *required, ..field })
