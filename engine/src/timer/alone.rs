@@ -36,7 +36,8 @@ pub(super) async fn fire_each(engine: &Engine, most: usize, all: bool) -> Result
 async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
     let mut tx = engine.begin().await?;
     let now = tx.now();
-    let row = sqlx::query!(
+    let timer = sqlx::query_as!(
+        Claimed,
         r#"
         -- Materialised, so that it runs once: as a plain subquery it may be run again for each row, each time past those that
         -- are gone already, and then more are deleted than are fired.
@@ -45,15 +46,14 @@ async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
             order by run_at, id limit 1 for update skip locked
         )
         delete from timer using due where timer.id = due.id
-        returning timer.id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth
+        returning timer.id, slot_id as "slot_id: SlotId", kind as "kind: Timer", due_at, nth
         "#,
         now,
         all
     )
     .fetch_optional(tx.conn())
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let timer = Claimed { id: row.id, slot: row.slot, kind: row.kind, due_at: row.due_at, nth: row.nth };
+    let Some(timer) = timer else { return Ok(None) };
     let fired = async {
         let took_effect = fire(&mut tx, &timer).await?;
         fault::point("timer.before_commit");
@@ -71,11 +71,11 @@ async fn fire_one(engine: &Engine, all: bool) -> Result<Option<bool>, Refusal> {
 
 async fn fire(tx: &mut Tx, timer: &Claimed) -> Result<bool, Refusal> {
     if timer.kind == Timer::Expire {
-        return slot::expire::expire(tx, timer.slot).await;
+        return slot::expire::expire(tx, timer.slot_id).await;
     }
     let settings = settings::within(tx).await?;
     // The whole task: what follows may hand the question on.
-    let Some(slot) = slot::lock(tx, timer.slot).await? else { return Ok(false) };
+    let Some(slot) = slot::lock(tx, timer.slot_id).await? else { return Ok(false) };
     let facts = batch::facts(tx, std::slice::from_ref(timer)).await?;
     let Some(firing) = facts.first().and_then(|facts| batch::firing(timer, facts, &settings, tx.now())) else {
         return Ok(false);
@@ -97,7 +97,7 @@ async fn fire(tx: &mut Tx, timer: &Claimed) -> Result<bool, Refusal> {
 async fn put_off(engine: &Engine, timer: &Claimed, refusal: &Refusal) -> Result<(), Refusal> {
     let cause = std::error::Error::source(refusal).map(|cause| format!(" ({cause})")).unwrap_or_default();
     let problem: String = format!("{refusal}{cause}").chars().take(500).collect();
-    tracing::warn!(timer = timer.id, slot = %timer.slot, %problem, "a timer failed");
+    tracing::warn!(timer = timer.id, slot = %timer.slot_id, %problem, "a timer failed");
     sqlx::query!(
         "update timer set tries = tries + 1, problem = $2, failed = tries + 1 >= $4::smallint,
                           run_at = $3::timestamptz + interval '2 seconds' * power(2, tries)

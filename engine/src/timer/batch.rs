@@ -57,24 +57,21 @@ pub(super) async fn fire(engine: &Engine) -> Result<(usize, usize), Refusal> {
     let settings = settings(engine).await?;
     let mut tx = engine.begin().await?;
     let now = tx.now();
-    let claimed = sqlx::query!(
+    let mut claimed = sqlx::query_as!(
+        Claimed,
         r#"
         with due as materialized (
             select id from timer where not failed and not alone and run_at <= $1
             order by run_at, id limit $2 for update skip locked
         )
         delete from timer using due where timer.id = due.id
-        returning timer.id, slot_id as "slot: SlotId", kind as "kind: Timer", due_at, nth
+        returning timer.id, slot_id as "slot_id: SlotId", kind as "kind: Timer", due_at, nth
         "#,
         now,
         BATCH
     )
     .fetch_all(tx.conn())
     .await?;
-    let mut claimed: Vec<Claimed> = claimed
-        .into_iter()
-        .map(|row| Claimed { id: row.id, slot: row.slot, kind: row.kind, due_at: row.due_at, nth: row.nth })
-        .collect();
     if claimed.is_empty() {
         return Ok((0, 0));
     }
@@ -84,7 +81,7 @@ pub(super) async fn fire(engine: &Engine) -> Result<(usize, usize), Refusal> {
     let firings: Vec<Firing> = claimed
         .iter()
         .filter_map(|timer| {
-            let facts = &facts[facts.binary_search_by_key(&timer.slot, |facts| facts.slot).ok()?];
+            let facts = &facts[facts.binary_search_by_key(&timer.slot_id, |facts| facts.slot).ok()?];
             firing(timer, facts, &settings, now)
         })
         .collect();
@@ -98,7 +95,7 @@ pub(super) async fn fire(engine: &Engine) -> Result<(usize, usize), Refusal> {
 /// The slots of these timers that still wait, in order of their ids. Their tasks are held first, in the order of everything
 /// that changes a task and its slots, so none of them ends before the transaction does.
 pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>, Refusal> {
-    let mut slots: Vec<_> = timers.iter().map(|timer| timer.slot.uuid()).collect();
+    let mut slots: Vec<_> = timers.iter().map(|timer| timer.slot_id.uuid()).collect();
     slots.sort_unstable();
     slots.dedup();
     sqlx::query!(

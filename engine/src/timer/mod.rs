@@ -96,7 +96,7 @@ pub async fn due(engine: &Engine) -> Result<usize, Refusal> {
 #[derive(Clone, Debug)]
 struct Claimed {
     id: i64,
-    slot: SlotId,
+    slot_id: SlotId,
     kind: Timer,
     due_at: DateTime<Utc>,
     nth: i32,

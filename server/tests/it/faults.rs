@@ -3,7 +3,7 @@
 use std::{process::Stdio, sync::Arc, time::Duration};
 
 use engine::{
-    Actor, Engine,
+    Actor, Engine, Tx,
     agent::token::{self, TokenOwner},
     claim::{self, ClaimForm},
     clock::DatabaseClock,
@@ -56,6 +56,18 @@ async fn number(pool: &PgPool, sql: &str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(pool).await.unwrap()
 }
 
+/// A claim for a lunch of today.
+fn lunch(tx: &Tx, explanation: &str) -> ClaimForm {
+    ClaimForm {
+        spent_on: tx.now().date_naive().to_string(),
+        merchant: "Borchardt".to_owned(),
+        amount: "86.50".to_owned(),
+        currency: "EUR".to_owned(),
+        category: "meals".to_owned(),
+        explanation: explanation.to_owned(),
+    }
+}
+
 /// Files a claim, answers its question and sees the work finished, with one death at `point` on the way.
 async fn survives(pool: PgPool, point: &str) {
     TestDesk::new(pool.clone(), Vec::new()).await;
@@ -72,14 +84,7 @@ async fn survives(pool: PgPool, point: &str) {
 
     let mut program = start(&pool, &folder, Some(point)).await;
     let mut tx = engine.begin().await.unwrap();
-    let form = ClaimForm {
-        spent_on: tx.now().date_naive().to_string(),
-        merchant: "Borchardt".to_owned(),
-        amount: "86.50".to_owned(),
-        currency: "EUR".to_owned(),
-        category: "meals".to_owned(),
-        explanation: String::new(),
-    };
+    let form = lunch(&tx, "");
     claim::file(&mut tx, &mia, form).await.unwrap();
     tx.commit().await.unwrap();
 
@@ -149,14 +154,7 @@ async fn runs_once(pool: PgPool, point: &str) {
     // Filed by the real clock: the program's loop knows no other.
     let engine = Engine::new(pool.clone(), Arc::new(DatabaseClock::new(&pool).await.unwrap()), Keyring::generate().0);
     let mut tx = engine.begin().await.unwrap();
-    let form = ClaimForm {
-        spent_on: tx.now().date_naive().to_string(),
-        merchant: "Borchardt".to_owned(),
-        amount: "86.50".to_owned(),
-        currency: "EUR".to_owned(),
-        category: "meals".to_owned(),
-        explanation: "Dinner".to_owned(),
-    };
+    let form = lunch(&tx, "Dinner");
     claim::file(&mut tx, &desk.person(Who::Mia).await, form).await.unwrap();
     tx.commit().await.unwrap();
     let mut program = start(&pool, &folder, Some(point)).await;
