@@ -75,6 +75,7 @@ pub fn router(engine: Engine) -> Router {
         .route("/admin/settings", get(settings::show))
         .route("/admin/settings/policy", post(settings::policy))
         .route("/admin/settings/policy/{id}/remove", post(settings::remove))
+        .route("/admin/settings/undo/{change}", post(settings::undo))
         .route("/admin/settings/calendar", post(settings::calendar).layer(with_files()))
         .route("/admin/settings/timers/{id}/retry", post(settings::retry))
         .route("/account/calendar", post(account::calendar))

@@ -26,13 +26,13 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-test("holidays are read from a file, looked at, and saved; a policy is saved and removed", async ({ browser }) => {
+test("holidays are read from a file, looked at, and saved; a policy is saved, removed, and put back", async ({ browser }) => {
   const page = await browserOf(browser, "ada");
   await page.goto("/admin/settings");
   const ics = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//x//EN\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:20261225\r\nRRULE:FREQ=YEARLY\r\nSUMMARY:Christmas\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
   await page.getByLabel("Add holidays from an .ics file").setInputFiles({ name: "h.ics", mimeType: "text/calendar", buffer: Buffer.from(ics) });
   await page.getByRole("button", { name: "Save the calendar" }).click();
-  await expect(page.getByText("1 days were read from the file.")).toBeVisible();
+  await expect(page.getByText("1 day was read from the file.")).toBeVisible();
   await expect(page.getByLabel("Holidays, one to a line")).toHaveValue("12-25 Christmas");
   await page.getByLabel("Monday").fill("9-25");
   await page.getByRole("button", { name: "Save the calendar" }).click();
@@ -45,7 +45,13 @@ test("holidays are read from a file, looked at, and saved; a policy is saved and
 
   await page.getByLabel("Kind").selectOption("human");
   await page.getByRole("button", { name: "Save the policy" }).click();
-  const line = page.getByTestId("policies").getByText("human");
+  const line = page.getByTestId("policies").getByText("human", { exact: true });
+  await expect(line).toBeVisible();
+  await page.getByTestId("policies").getByRole("link", { name: "Change" }).click();
+  await expect(page.getByLabel("Kind")).toHaveValue("human");
+  await page.getByTestId("policies").getByRole("button", { name: "Remove" }).click();
+  await expect(line).toHaveCount(0);
+  await page.getByRole("button", { name: "Undo" }).click();
   await expect(line).toBeVisible();
   await page.getByTestId("policies").getByRole("button", { name: "Remove" }).click();
   await expect(line).toHaveCount(0);

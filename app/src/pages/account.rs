@@ -86,7 +86,7 @@ pub(crate) async fn calendar(cx: Cx, Fields(fields): Fields) -> Response {
     let owner = Owner::Person(cx.person().id());
     if field(&fields, "act") == "remove" {
         return match calendar::save(&cx.engine, cx.person(), owner, None).await {
-            Ok(()) => Redirect::to("/account").into_response(),
+            Ok(_) => Redirect::to("/account").into_response(),
             Err(refusal) => refused(&cx, &refusal),
         };
     }
@@ -96,7 +96,7 @@ pub(crate) async fn calendar(cx: Cx, Fields(fields): Fields) -> Response {
         Err(errors) => Err(Refusal::Invalid(errors)),
     };
     match saved {
-        Ok(()) => Redirect::to("/account").into_response(),
+        Ok(_) => Redirect::to("/account").into_response(),
         Err(refusal) => {
             let (name, zone) = (cx.person().name().to_owned(), cx.person().time_zone().to_owned());
             shown_all(&cx, name, zone, None, Some(form), Some(refusal)).await

@@ -1,7 +1,7 @@
 //! `/admin/settings`: policies with a preview, the site's calendar, and timers that were given up.
 
 use axum::{
-    extract::Path,
+    extract::{Path, Query, rejection::QueryRejection},
     response::{IntoResponse, Redirect, Response},
 };
 use chrono::{DateTime, Utc};
@@ -10,11 +10,13 @@ use engine::{
     calendar::{self, Calendar, CalendarForm, Owner, import},
     duration,
     policy::{self, Policy, PolicyForm, Preview},
-    settings, slot,
+    settings::{self, Change},
+    slot,
     timer::failed::{self, FailedTimer},
 };
 use http::StatusCode;
 use leptos::prelude::*;
+use serde::Deserialize;
 
 use super::{Fields, field, sent::Sent};
 use crate::{
@@ -31,12 +33,49 @@ struct Shown {
     preview: Option<Preview>,
     calendar: Option<CalendarForm>,
     notice: Option<String>,
+    changed: Option<Change>,
     /// The refusal and which form it belongs to.
     wrong: Option<(&'static str, Refusal)>,
 }
 
-pub(crate) async fn show(cx: Cx) -> Response {
-    shown(&cx, Shown::default()).await
+#[derive(Deserialize)]
+pub(crate) struct ShowQuery {
+    /// A policy to be changed.
+    policy: Option<String>,
+    /// A change just made, which can be undone.
+    changed: Option<Change>,
+}
+
+pub(crate) async fn show(cx: Cx, query: Result<Query<ShowQuery>, QueryRejection>) -> Response {
+    let Ok(Query(query)) = query else { return refused(&cx, &Refusal::NotFound) };
+    let mut shows = Shown { changed: query.changed, ..Shown::default() };
+    if let Some(id) = query.policy {
+        match settings::settings(&cx.engine).await {
+            Ok(settings) => {
+                shows.policy = settings.policies.iter().find(|policy| policy.id.to_string() == id).map(PolicyForm::of);
+            }
+            Err(refusal) => return refused(&cx, &refusal),
+        }
+    }
+    shown(&cx, shows).await
+}
+
+/// Back to the page after a change, with the offer to undo it.
+fn changed(cx: &Cx, change: Result<Change, Refusal>) -> Response {
+    match change {
+        Ok(change) => Redirect::to(&format!("/admin/settings?changed={change}")).into_response(),
+        Err(refusal) => refused(cx, &refusal),
+    }
+}
+
+pub(crate) async fn undo(cx: Cx, Path(change): Path<String>) -> Response {
+    let Ok(change) = change.parse() else { return refused(&cx, &Refusal::NotFound) };
+    match settings::undo(&cx.engine, cx.person(), change).await {
+        Err(wrong @ Refusal::Invalid(_)) => {
+            shown(&cx, Shown { wrong: Some(("undo", wrong)), ..Shown::default() }).await
+        }
+        undone => changed(&cx, undone),
+    }
 }
 
 fn form(fields: &[(String, String)]) -> PolicyForm {
@@ -61,7 +100,7 @@ pub(crate) async fn policy(cx: Cx, Fields(fields): Fields) -> Response {
     let (form, asked_at) = (form(&fields), field(&fields, "asked_at"));
     if field(&fields, "act") != "preview" {
         return match policy::save(&cx.engine, cx.person(), &form).await {
-            Ok(()) => Redirect::to("/admin/settings").into_response(),
+            Ok(change) => changed(&cx, Ok(change)),
             Err(refusal) => {
                 shown(&cx, Shown { policy: Some(form), asked_at, wrong: Some(("policy", refusal)), ..Shown::default() })
                     .await
@@ -92,10 +131,7 @@ pub(crate) async fn remove(cx: Cx, Path(id): Path<String>) -> Response {
         Ok(id) => policy::remove(&cx.engine, cx.person(), id).await,
         Err(_) => Err(Refusal::NotFound),
     };
-    match removed {
-        Ok(()) => Redirect::to("/admin/settings").into_response(),
-        Err(refusal) => refused(&cx, &refusal),
-    }
+    changed(&cx, removed)
 }
 
 /// Saves the site's calendar; with an .ics file its holidays are added to the list first, to be looked at.
@@ -107,14 +143,19 @@ pub(crate) async fn calendar(cx: Cx, sent: Sent) -> Response {
         let (notice, wrong) = match imported {
             Ok((holidays, others)) => {
                 let count = holidays.len();
-                let lines = CalendarForm::of(&Calendar { holidays, ..Calendar::default() }).holidays;
-                form.holidays = format!("{}\n{lines}", form.holidays.trim_end()).trim().to_owned();
-                let others = if others > 0 {
-                    format!(" {others} events were no whole days and are left out.")
-                } else {
-                    String::new()
+                let read = CalendarForm::of(&Calendar { holidays, ..Calendar::default() }).holidays;
+                let own: Vec<&str> = form.holidays.lines().map(str::trim).collect();
+                // A file that is read again adds nothing.
+                let new = read.lines().filter(|line| !own.contains(line));
+                form.holidays =
+                    own.iter().copied().chain(new).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+                let others = match others {
+                    0 => String::new(),
+                    1 => " 1 event was no whole day and is left out.".to_owned(),
+                    _ => format!(" {others} events were no whole days and are left out."),
                 };
-                (Some(format!("{count} days were read from the file.{others} Look at the list, then save it.")), None)
+                let days = if count == 1 { "1 day was".to_owned() } else { format!("{count} days were") };
+                (Some(format!("{days} read from the file.{others} Look at the list, then save it.")), None)
             }
             Err(detail) => (None, Some(("calendar", Refusal::invalid("/ics", detail)))),
         };
@@ -125,7 +166,7 @@ pub(crate) async fn calendar(cx: Cx, sent: Sent) -> Response {
         Err(errors) => Err(Refusal::Invalid(errors)),
     };
     match saved {
-        Ok(()) => Redirect::to("/admin/settings").into_response(),
+        Ok(change) => changed(&cx, Ok(change)),
         Err(refusal) => {
             shown(&cx, Shown { calendar: Some(form), wrong: Some(("calendar", refusal)), ..Shown::default() }).await
         }
@@ -172,6 +213,11 @@ async fn shown(cx: &Cx, shown: Shown) -> Response {
         view! {
             <h1>"Settings"</h1>
             {sentence.map(|sentence| view! { <Alert sentence=sentence/> })}
+            {shown.changed.map(|change| view! {
+                <form method="post" action=format!("/admin/settings/undo/{change}") class="notice saved" role="status">
+                    <span>"Saved. What is asked from now on follows it."</span> <button class="option">"Undo"</button>
+                </form>
+            })}
             {shown.notice.map(|notice| view! { <p class="notice" role="status">{notice}</p> })}
             <h2>"How long answers may take"</h2>
             {none}
@@ -229,8 +275,13 @@ fn policy_line(policy: &Policy) -> impl IntoView + use<> {
     }
     view! {
         <li>
-            <span><b>{scope}</b> ": " {words.join("; ")}</span>
-            <form method="post" action=format!("/admin/settings/policy/{}/remove", policy.id)><button class="quiet">"Remove"</button></form>
+            <span><b>{scope.clone()}</b> ": " {words.join("; ")}</span>
+            <span class="acts">
+                <a href=format!("/admin/settings?policy={}#policy", policy.id)>"Change" <span class="sr-only">" the policy for " {scope.clone()}</span></a>
+                <form method="post" action=format!("/admin/settings/policy/{}/remove", policy.id)>
+                    <button class="quiet">"Remove"</button>
+                </form>
+            </span>
         </li>
     }
 }

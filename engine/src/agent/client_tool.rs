@@ -38,5 +38,6 @@ pub async fn set_client_tools(tx: &mut Tx, by: &str, agent: AgentId, list: &[Cli
     if set.rows_affected() != 1 {
         return Err(Refusal::NotFound);
     }
-    audit::write(tx, by, "agent.client_tools", &format!("agent:{agent}"), None).await
+    audit::write(tx, by, "agent.client_tools", &format!("agent:{agent}"), None).await?;
+    Ok(())
 }

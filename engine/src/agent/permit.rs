@@ -38,5 +38,6 @@ pub async fn permit(tx: &mut Tx, by: &str, agent: AgentId, tool: &str, rule: Rul
     .execute(tx.conn())
     .await?;
     let detail = serde_json::json!({ "tool": tool, "rule": rule });
-    audit::write(tx, by, "agent.permit", &format!("agent:{agent}"), Some(detail)).await
+    audit::write(tx, by, "agent.permit", &format!("agent:{agent}"), Some(detail)).await?;
+    Ok(())
 }

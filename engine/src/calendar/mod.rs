@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Refusal, ids::PersonId};
 
-pub(crate) use save::load_all;
 pub use save::{CalendarForm, of_person, save};
+pub(crate) use save::{load, load_all};
 
 /// Part of a local day: minutes from its midnight, `to` not included. 0 to 1440.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

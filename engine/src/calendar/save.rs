@@ -1,18 +1,19 @@
 //! Reading and changing a calendar.
 
 use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{Calendar, Holiday, Owner, Span, only_admins, parse_spans};
-use crate::{Engine, FieldError, Refusal, Tx, actor::PersonActor, audit, ids::PersonId};
+use crate::{Engine, FieldError, Refusal, Tx, actor::PersonActor, audit, ids::PersonId, settings::Change};
 
 const MOST_HOLIDAYS: usize = 1_000;
 
 /// What somebody fills in: an IANA zone, the hours of each day from Monday ("9-12:30, 13:30-18"), and holidays, one to a
 /// line: "2026-12-24 Christmas Eve", or "12-25 Christmas" for every year.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CalendarForm {
     pub zone: String,
     pub week: [String; 7],
@@ -134,7 +135,7 @@ pub async fn save(
     person: &PersonActor,
     owner: Owner,
     calendar: Option<&Calendar>,
-) -> Result<(), Refusal> {
+) -> Result<Change, Refusal> {
     match owner {
         Owner::Site => only_admins(person)?,
         Owner::Person(id) if id == person.id => {}
@@ -171,14 +172,11 @@ pub async fn save(
         .await?;
     }
     // The former stands in the audit, so that a change can be undone.
-    let told = |calendar: &Calendar| {
-        let form = CalendarForm::of(calendar);
-        json!({ "zone": form.zone, "week": form.week, "holidays": form.holidays })
-    };
-    let detail = json!({ "before": old.as_ref().map(told), "after": calendar.map(told) });
+    let detail = json!({ "before": old.as_ref().map(CalendarForm::of), "after": calendar.map(CalendarForm::of) });
     let key = format!("person:{}", person.id);
-    audit::write(&mut tx, &key, "calendar.changed", &key, Some(detail)).await?;
+    let object = if owner == Owner::Site { "calendar:site" } else { key.as_str() };
+    let change = audit::write(&mut tx, &key, "calendar.changed", object, Some(detail)).await?;
     tx.commit().await?;
     engine.settings.forget();
-    Ok(())
+    Ok(change)
 }

@@ -1,22 +1,24 @@
 //! Changing policies: an administrator's.
 
 use chrono::Duration;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Policy, Remind};
+use super::{Policy, Remind, load};
 use crate::{
-    Engine, FieldError, Refusal,
+    Engine, FieldError, Refusal, Tx,
     actor::PersonActor,
     audit,
     calendar::only_admins,
     duration,
     ids::AgentId,
+    settings::Change,
     slot::{Kind, Priority},
 };
 
 /// What somebody fills in: durations as "4h" or "1h 30m", "" for none; agent by name, "" for any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyForm {
     pub agent: String,
     pub kind: String,
@@ -47,6 +49,10 @@ impl PolicyForm {
             escalate_after: text(policy.escalate_after),
             reassign: policy.reassign,
         }
+    }
+
+    pub(crate) fn is_for_the_same(&self, other: &Self) -> bool {
+        (&self.agent, &self.kind, &self.priority) == (&other.agent, &other.kind, &other.priority)
     }
 
     /// The policy that it says, without its agent. Pointers are the fields' names.
@@ -118,7 +124,7 @@ impl PolicyForm {
 /// Adds a policy, or changes the one for the same agent, kind and priority. What is asked from then on follows it.
 ///
 /// Refuses with `forbidden`, or `invalid` with a pointer per field.
-pub async fn save(engine: &Engine, person: &PersonActor, form: &PolicyForm) -> Result<(), Refusal> {
+pub async fn save(engine: &Engine, person: &PersonActor, form: &PolicyForm) -> Result<Change, Refusal> {
     only_admins(person)?;
     let policy = form.read().map_err(Refusal::Invalid)?;
     let mut tx = engine.begin().await?;
@@ -126,12 +132,15 @@ pub async fn save(engine: &Engine, person: &PersonActor, form: &PolicyForm) -> R
         "" => None,
         name => {
             let found =
-                sqlx::query_scalar!(r#"select id as "id: AgentId" from agent where lower(name) = lower($1)"#, name)
+                sqlx::query!(r#"select id as "id: AgentId", name from agent where lower(name) = lower($1)"#, name)
                     .fetch_optional(tx.conn())
                     .await?;
             Some(found.ok_or_else(|| Refusal::invalid("/agent", format!("There is no agent “{name}”.")))?)
         }
     };
+    let (agent, agent_name) = agent.map(|agent| (agent.id, agent.name)).unzip();
+    let after = PolicyForm::of(&Policy { agent_name, ..policy.clone() });
+    let before = stand(&mut tx).await?.iter().map(PolicyForm::of).find(|form| form.is_for_the_same(&after));
     let seconds = |duration: Option<Duration>| duration.map(|duration| duration.num_seconds());
     let id: Uuid = tx.engine.ids.next();
     sqlx::query!(
@@ -159,32 +168,37 @@ pub async fn save(engine: &Engine, person: &PersonActor, form: &PolicyForm) -> R
     )
     .execute(tx.conn())
     .await?;
-    let key = format!("person:{}", person.id);
-    let detail = json!({
-        "agent": form.agent, "kind": form.kind, "priority": form.priority, "target": form.target,
-        "business": form.business, "at_risk_percent": policy.at_risk_percent, "remind_after": form.remind_after,
-        "remind_every": form.remind_every, "remind_most": form.remind_most, "escalate_after": form.escalate_after,
-        "reassign": form.reassign,
-    });
-    audit::write(&mut tx, &key, "policy.saved", &key, Some(detail)).await?;
-    tx.commit().await?;
-    engine.settings.forget();
-    Ok(())
+    changed(tx, person, "policy.saved", before, Some(after)).await
 }
 
 /// Takes a policy away. Refuses with `forbidden` or `not_found`.
-pub async fn remove(engine: &Engine, person: &PersonActor, id: Uuid) -> Result<(), Refusal> {
+pub async fn remove(engine: &Engine, person: &PersonActor, id: Uuid) -> Result<Change, Refusal> {
     only_admins(person)?;
     let mut tx = engine.begin().await?;
-    let removed =
-        sqlx::query_scalar!(r#"delete from policy where id = $1 returning to_jsonb(policy) as "policy!""#, id)
-            .fetch_optional(tx.conn())
-            .await?;
-    // The former stands in the audit, so that it can be added again.
-    let removed = removed.ok_or(Refusal::NotFound)?;
+    let removed = stand(&mut tx).await?.into_iter().find(|policy| policy.id == id).ok_or(Refusal::NotFound)?;
+    sqlx::query!("delete from policy where id = $1", id).execute(tx.conn()).await?;
+    changed(tx, person, "policy.removed", Some(PolicyForm::of(&removed)), None).await
+}
+
+/// The policies as they stand until this unit of work is over.
+async fn stand(tx: &mut Tx) -> Result<Vec<Policy>, Refusal> {
+    sqlx::query!("lock table policy in share row exclusive mode").execute(tx.conn()).await?;
+    load(tx.conn()).await
+}
+
+/// Writes a change down so that it can be undone ([`crate::settings::undo`]), and makes it durable.
+async fn changed(
+    mut tx: Tx,
+    person: &PersonActor,
+    action: &str,
+    before: Option<PolicyForm>,
+    after: Option<PolicyForm>,
+) -> Result<Change, Refusal> {
     let key = format!("person:{}", person.id);
-    audit::write(&mut tx, &key, "policy.removed", &format!("policy:{id}"), Some(removed)).await?;
+    let detail = json!({ "before": before, "after": after });
+    let change = audit::write(&mut tx, &key, action, &key, Some(detail)).await?;
+    let settings = tx.engine.settings.clone();
     tx.commit().await?;
-    engine.settings.forget();
-    Ok(())
+    settings.forget();
+    Ok(change)
 }

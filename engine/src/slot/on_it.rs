@@ -38,7 +38,8 @@ pub async fn let_go(tx: &mut Tx, actor: &Actor, id: SlotId) -> Result<(), Refusa
         Some(_) => {
             set(tx, &slot, None).await?;
             said_of(tx, &slot, "let_go", &format!("{} is no longer on it.", person.name)).await?;
-            audit::write(tx, &actor.key(), "slot.let_go", &format!("slot:{id}"), None).await
+            audit::write(tx, &actor.key(), "slot.let_go", &format!("slot:{id}"), None).await?;
+            Ok(())
         }
     }
 }

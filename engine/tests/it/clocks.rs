@@ -13,6 +13,7 @@ use engine::{
     calendar::{self, CalendarForm, Owner},
     channel::{self, Channel, Notice},
     policy::{self, PolicyForm, Remind},
+    settings,
     slot::{self, Moved, NewSlot, OnExpiry, Slot, Status},
     testing::{TestDesk, Who},
     timer,
@@ -136,6 +137,50 @@ async fn the_most_specific_policy_decides_and_what_the_question_says_goes_before
         let refusal = policy::save(&desk.engine, &ada, &form).await.unwrap_err();
         assert_eq!(refusal.errors()[0].pointer, pointer, "{form:?}");
     }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_change_of_settings_is_undone_and_done_again_but_never_over_a_later_one(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let ada = desk.person(Who::Ada).await;
+    let form = |target: &str| PolicyForm { kind: "approval".into(), target: target.into(), ..PolicyForm::default() };
+    let targets = async || {
+        let settings = settings::settings(&desk.engine).await.unwrap();
+        settings.policies.iter().map(|policy| policy.target.unwrap().num_hours()).collect::<Vec<_>>()
+    };
+    let undo = async |change| settings::undo(&desk.engine, &ada, change).await;
+    let added = policy::save(&desk.engine, &ada, &form("60m")).await.unwrap();
+    let changed = policy::save(&desk.engine, &ada, &form("2h")).await.unwrap();
+    // The first was changed since.
+    assert_eq!(undo(added).await.unwrap_err().code(), "invalid");
+    let undone = undo(changed).await.unwrap();
+    assert_eq!(targets().await, [1]);
+    undo(undone).await.unwrap();
+    assert_eq!(targets().await, [2]);
+    let id = settings::settings(&desk.engine).await.unwrap().policies[0].id;
+    let removed = policy::remove(&desk.engine, &ada, id).await.unwrap();
+    assert_eq!(targets().await, [0; 0]);
+    undo(removed).await.unwrap();
+    assert_eq!(targets().await, [2]);
+    let new = policy::save(&desk.engine, &ada, &PolicyForm { kind: "human".into(), ..form("5h") }).await.unwrap();
+    undo(new).await.unwrap();
+    assert_eq!(targets().await, [2]);
+
+    let site = CalendarForm { zone: "Asia/Tokyo".into(), ..CalendarForm::default() };
+    let save = async |owner| calendar::save(&desk.engine, &ada, owner, Some(&site.read().unwrap())).await.unwrap();
+    let zone = async || settings::settings(&desk.engine).await.unwrap().site.zone.name();
+    let before = zone().await;
+    let moved = save(Owner::Site).await;
+    assert_eq!(zone().await, "Asia/Tokyo");
+    undo(moved).await.unwrap();
+    assert_eq!(zone().await, before);
+    // Another's change, somebody's own calendar, and what is no change of settings.
+    let noor = desk.person(Who::Noor).await;
+    assert_eq!(settings::undo(&desk.engine, &noor, new).await.unwrap_err().code(), "forbidden");
+    let own = save(Owner::Person(ada.id())).await;
+    assert_eq!(undo(own).await.unwrap_err().code(), "not_found");
+    assert_eq!(undo(1).await.unwrap_err().code(), "not_found");
+    assert_eq!(undo(i64::MAX).await.unwrap_err().code(), "not_found");
 }
 
 #[sqlx::test(migrations = "../migrations")]

@@ -1,6 +1,8 @@
 //! The site's settings as every instance reads them: calendars and policies, kept for a moment, since every question needs
 //! them and they change seldom.
 
+mod undo;
+
 use std::{
     sync::{
         Arc, PoisonError, RwLock,
@@ -18,6 +20,8 @@ use crate::{
     ids::PersonId,
     policy::{self, Policy},
 };
+
+pub use undo::{Change, undo};
 
 /// How long another instance may go on with what was changed.
 const KEPT: Duration = Duration::from_secs(2);
