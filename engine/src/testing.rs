@@ -241,6 +241,11 @@ impl TestDesk {
     }
 }
 
+/// The same question under a name of its own.
+pub fn named(name: impl ToString, new: NewSlot) -> NewSlot {
+    NewSlot { name: Some(name.to_string()), ..new }
+}
+
 /// An approval of a refund of 40 for A-17, of which the amount may be changed.
 pub fn refund(ask: &[&str], needs: i32) -> NewSlot {
     NewSlot {

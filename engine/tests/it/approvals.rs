@@ -412,3 +412,42 @@ async fn peers_numbers_and_letters_survive_the_way_through_storage(pool: PgPool)
     let text = json!({ "decision": "approve", "arguments": { "order": "A-17", "amount": "30" } });
     assert_eq!(desk.decide(Who::Mia, slot.id, 1, text).await.unwrap_err().code(), "invalid_answer");
 }
+
+#[sqlx::test(migrations = "../migrations")]
+async fn what_was_approved_with_an_edit_runs_so_whatever_the_permit_says_by_then(pool: PgPool) {
+    let mut both = calls("categorise_claim", json!({ "category": "travel" }));
+    both.calls.extend(calls("ask_person", json!({ "question": "Who was there?" })).calls);
+    let desk = TestDesk::new(pool, vec![both, hands_back("Done.")]).await;
+    let claim = desk.file_claim(Who::Mia, "Dinner").await;
+    desk.settle().await;
+    let slots = desk.waiting(claim).await;
+    let of = |kind| slots.iter().find(|slot| slot.kind == kind).unwrap();
+    let edited = json!({ "decision": "approve", "arguments": { "category": "events" } });
+    desk.decide(Who::Noor, of(Kind::Approval).id, 1, edited).await.unwrap();
+    let mut tx = desk.engine.begin().await.unwrap();
+    agent::permit(&mut tx, "system", slots[0].agent_id, "categorise_claim", Rule::Alone).await.unwrap();
+    tx.commit().await.unwrap();
+    desk.answer(Who::Mia, of(Kind::Question).id, json!("Nobody.")).await.unwrap();
+    desk.settle().await;
+    assert_eq!(desk.claim(claim).await.category, "events");
+    assert!(desk.slot(of(Kind::Approval).id).await.used_at.is_some());
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn nobody_has_a_hand_in_the_decision_on_their_own_claim(pool: PgPool) {
+    let script = vec![calls("categorise_claim", json!({ "category": "travel" })), hands_back("Done.")];
+    let desk = TestDesk::new(pool, script).await;
+    let claim = desk.file_claim(Who::Noor, "Dinner").await;
+    desk.settle().await;
+    let slot = desk.waiting(claim).await.remove(0);
+    assert_eq!(desk.decide(Who::Noor, slot.id, 1, approve()).await.unwrap_err().code(), "not_yours");
+    // Nor chooses who decides, nor takes the review over and ends it.
+    assert_eq!(desk.reassign(Who::Noor, slot.id, "sam@layby.example").await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.take_over(Who::Noor, slot.task_id).await.unwrap_err().code(), "forbidden");
+    let takeover = desk.take_over(Who::Ada, slot.task_id).await.unwrap();
+    let result = json!({ "result": { "verdict": "approve", "summary": "Fine." } });
+    assert_eq!(desk.answer(Who::Noor, takeover, result.clone()).await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.reassign(Who::Ada, takeover, "noor@layby.example").await.unwrap_err().errors()[0].pointer, "/to");
+    desk.answer(Who::Ada, takeover, result).await.unwrap();
+    assert_eq!(desk.task_of(claim).await.status, engine::task::Status::Done);
+}

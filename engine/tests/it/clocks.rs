@@ -15,7 +15,7 @@ use engine::{
     policy::{self, PolicyForm, Remind},
     settings,
     slot::{self, Moved, NewSlot, OnExpiry, Slot, Status},
-    testing::{TestDesk, Who},
+    testing::{TestDesk, Who, named},
     timer,
 };
 use futures::future::BoxFuture;
@@ -26,10 +26,6 @@ const NONE: Vec<Reply> = Vec::new();
 
 fn asking() -> NewSlot {
     NewSlot { ask: vec!["mia@layby.example".to_owned()], ..NewSlot::question("Why?") }
-}
-
-fn named(name: impl ToString, new: NewSlot) -> NewSlot {
-    NewSlot { name: Some(name.to_string()), ..new }
 }
 
 async fn kinds(desk: &TestDesk, slot: &Slot) -> Vec<String> {
@@ -453,4 +449,73 @@ async fn a_clock_that_jumps_an_hour_loses_nothing_and_does_nothing_twice(pool: P
     let mut told = kinds(&desk, &slot).await;
     told.sort();
     assert_eq!(told, ["at_risk", "breached", "expired", "reminded", "reminded", "reminded"]);
+}
+
+/// Down for as long as the test lasts.
+struct Down;
+
+impl Channel for Down {
+    fn deliver<'a>(&'a self, _: &'a mut Tx, notices: &'a [Notice]) -> BoxFuture<'a, Result<(), Refusal>> {
+        let many = notices.len() > 1;
+        Box::pin(async move { if many { Err(Refusal::Fault("too many at once".into())) } else { Ok(()) } })
+    }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_reminder_or_a_warning_never_hands_a_question_on_however_it_is_fired(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let form = PolicyForm { target: "4h".into(), remind_after: "1h".into(), reassign: true, ..PolicyForm::default() };
+    policy::save(&desk.engine, &desk.person(Who::Ada).await, &form).await.unwrap();
+    let mut slots = Vec::new();
+    for n in 0..3 {
+        slots.push(desk.ask(&agent, named(n, asking())).await.unwrap());
+    }
+    // A channel that takes one at a time: every batch fails, and each timer is fired alone.
+    let engine = Engine { channel: std::sync::Arc::new(Down), ..desk.engine.clone() };
+    desk.clock.advance(Duration::minutes(200));
+    assert_eq!(timer::due(&engine).await.unwrap(), 6);
+    for slot in slots {
+        assert_eq!(desk.slot(slot.id).await.asked, ["mia@layby.example"]);
+    }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn the_managers_hear_nothing_of_a_question_whose_due_date_was_moved(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let slot = desk.ask(&agent, NewSlot { target: Some(Duration::hours(1)), ..asking() }).await.unwrap();
+    // As one that was being claimed while the date was moved: it could not be dropped.
+    sqlx::query("insert into timer (slot_id, kind, due_at, run_at) values ($1, 'managers', $2, $2)")
+        .bind(slot.id.0)
+        .bind(desk.engine.clock.now())
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
+    assert_eq!(timer::due(&desk.engine).await.unwrap(), 0);
+    assert_eq!(desk.count("select count(*) from timer where kind = 'managers'").await, 0);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn each_clock_of_a_question_counts_as_it_was_said(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let form = PolicyForm { target: "4h".into(), business: true, ..PolicyForm::default() };
+    policy::save(&desk.engine, &desk.person(Who::Ada).await, &form).await.unwrap();
+    desk.clock.advance(Duration::days(4) + Duration::hours(7)); // Friday 16:00
+    let remind = Remind { after: Duration::hours(1), every: Some(Duration::hours(12)), most: 6 };
+    let slot = desk.ask(&agent, NewSlot { remind: Some(remind), ..asking() }).await.unwrap();
+    assert_eq!(slot.due_at.unwrap().to_rfc3339(), "2031-03-10T11:00:00+00:00", "business time over the weekend");
+    let mut reminded = 0;
+    for _ in 0..5 {
+        desk.clock.advance(Duration::hours(12));
+        timer::due(&desk.engine).await.unwrap();
+        reminded += 1;
+        let lines = slot::history(&desk.engine, &slot).await.unwrap();
+        assert_eq!(
+            lines.iter().filter(|line| line.kind == "reminded").count(),
+            reminded,
+            "plain time, also on Saturday"
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use chrono_tz::{Tz, UTC};
 use engine::slot::{
-    NewSlot, Slot, answer,
+    self, Action, Kind, NewSlot, Slot, answer,
     form::{Field, FormShape, Input, Part, from_form, shape},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -365,4 +365,20 @@ fn a_local_time_is_read_in_the_readers_zone_and_one_that_is_skipped_is_none() {
     assert_eq!(read("2026-12-01T12:00").unwrap(), json!("2026-12-01T11:00:00Z"));
     assert!(read("2026-03-29T02:30").is_err(), "this half hour does not exist in Berlin");
     assert_eq!(read("2026-10-25T02:30").unwrap(), json!("2026-10-25T00:30:00Z"), "twice: the first");
+}
+
+#[test]
+fn an_argument_may_be_called_arguments_and_its_edit_is_not_lost() {
+    let arguments = json!({ "arguments": { "amount": 500 }, "arguments_note": "old" });
+    let action = Action {
+        tool: "call".to_owned(),
+        arguments: arguments.as_object().cloned().unwrap(),
+        editable: vec!["/arguments/amount".to_owned(), "/arguments_note".to_owned()],
+        schema: None,
+    };
+    let slot = Slot::bare(NewSlot { kind: Kind::Approval, action: Some(action), ..NewSlot::question("Pay?") });
+    let typed = [("decision", "approve"), ("argument/arguments/amount", "50"), ("argument/arguments_note", "new")];
+    let typed = typed.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let value = slot::form::from_form(&slot, &typed, chrono_tz::UTC).unwrap();
+    assert_eq!(value["arguments"], json!({ "arguments": { "amount": 50 }, "arguments_note": "new" }));
 }

@@ -2,10 +2,11 @@
 
 use chrono::Duration;
 use engine::{
-    agent::model::Reply,
+    Actor,
+    agent::{self, NewAgent, model::Reply},
     person::{self, away::AwayForm},
-    slot::{self, NewSlot, Status},
-    testing::{TestDesk, Who, approve, refund},
+    slot::{self, Kind, NewSlot, OnExpiry, Standing, Status},
+    testing::{TestDesk, Who, approve, named, refund},
 };
 use serde_json::json;
 use sqlx::PgPool;
@@ -160,4 +161,94 @@ async fn a_question_that_nobody_can_answer_says_so_to_the_sponsor_and_the_manage
     desk.decide(Who::Sam, few.id, 1, approve()).await.unwrap();
     desk.decide(Who::Noor, few.id, 1, approve()).await.unwrap();
     assert_eq!(desk.slot(few.id).await.status, Status::Answered);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_question_goes_only_to_where_enough_people_can_end_it(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let people = ["mia@layby.example", "sam@layby.example", "noor@layby.example"];
+    // Two are needed: one person is not enough, whatever they would say.
+    let slot = desk.ask(&agent, refund(&people, 2)).await.unwrap();
+    let refusal = desk.reassign(Who::Noor, slot.id, "sam@layby.example").await.unwrap_err();
+    assert_eq!(refusal.errors()[0].pointer, "/to");
+    assert!(refusal.to_string().contains("it needs 2"), "{refusal}");
+    desk.reassign(Who::Noor, slot.id, "group:finance").await.unwrap();
+    // The sponsor declined: late, the question passes them by; with nobody above, it stays and ends.
+    let ladder = |name: &str, new: NewSlot| {
+        named(name, NewSlot { expires_in: Some(Duration::hours(1)), on_expiry: OnExpiry::Escalate, ..new })
+    };
+    let group = desk.ask(&agent, ladder("g", asking(&["group:finance"]))).await.unwrap();
+    desk.decline(Who::Noor, group.id).await.unwrap();
+    let two = desk.ask(&agent, ladder("two", refund(&people[..2], 2))).await.unwrap();
+    desk.clock.advance(Duration::hours(2));
+    desk.settle().await;
+    for id in [group.id, two.id] {
+        let ended = desk.slot(id).await;
+        assert_eq!((ended.status, ended.answered_by), (Status::Expired, None), "{:?}", ended.asked);
+    }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn an_agent_that_asks_many_keeps_nobody_from_being_disabled(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let mut ask = vec!["mia@layby.example".to_owned()];
+    let mut tx = desk.engine.begin().await.unwrap();
+    for n in 0..19 {
+        let email = format!("p{n}@layby.example");
+        let new = person::NewPerson {
+            email: email.clone(),
+            name: format!("P {n}"),
+            roles: vec![person::Role::Person],
+            groups: Vec::new(),
+            password: None,
+        };
+        person::add(&mut tx, "system", new).await.unwrap();
+        ask.push(email);
+    }
+    tx.commit().await.unwrap();
+    let slot = desk.ask(&agent, NewSlot { ask: ask.clone(), ..refund(&[], 20) }).await.unwrap();
+    assert_eq!(slot.alarm, None);
+    ask.push("sam@layby.example".to_owned());
+    let many = desk.ask(&agent, named("many", NewSlot { ask, ..refund(&[], 1) })).await.unwrap_err();
+    assert_eq!(many.errors()[0].pointer, "/ask");
+    let mut tx = desk.engine.begin().await.unwrap();
+    person::disable(&mut tx, "system", "mia@layby.example").await.unwrap();
+    tx.commit().await.unwrap();
+    let found = desk.slot(slot.id).await;
+    assert!(found.alarm.unwrap().contains("only 19"));
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_sponsor_can_read_what_they_hear_of_and_no_more(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let mut tx = desk.engine.begin().await.unwrap();
+    let new = NewAgent { name: "Sams".into(), purpose: String::new(), sponsor_email: "sam@layby.example".into() };
+    agent::add(&mut tx, "system", new).await.unwrap();
+    let owner = agent::token::TokenOwner::Agent("Sams".into());
+    let token = agent::token::create(&mut tx, "system", owner, vec!["ask".into()]).await.unwrap();
+    tx.commit().await.unwrap();
+    let Ok(Some(Actor::Agent(agent))) = agent::token::actor(&desk.engine, &token).await else { panic!("an agent") };
+    let slot = desk.ask(&agent, asking(&["mia@layby.example"])).await.unwrap();
+    let sam = desk.actor(Who::Sam).await;
+    let seen = slot::get(&desk.engine, &sam, slot.id).await.unwrap();
+    assert!(matches!(seen.standing(&desk.person(Who::Sam).await), Standing::MayOnlySee(_)));
+    assert_eq!(desk.answer(Who::Sam, slot.id, json!("x")).await.unwrap_err().code(), "not_yours");
+    let listed = slot::list(&desk.engine, &sam, slot::ListOfSlots { limit: 10, ..Default::default() }).await.unwrap();
+    assert_eq!(listed.len(), 1);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn an_administrator_who_declined_a_takeover_may_still_take_it(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let human = NewSlot {
+        kind: Kind::Human,
+        ask: vec!["role:manager".into(), "role:admin".into()],
+        ..NewSlot::question("Please.")
+    };
+    let slot = desk.ask(&agent, human).await.unwrap();
+    desk.decline(Who::Ada, slot.id).await.unwrap();
+    desk.answer(Who::Ada, slot.id, json!({ "result": "After all." })).await.unwrap();
 }

@@ -4,9 +4,10 @@ use chrono::Duration;
 use engine::{
     Refusal,
     agent::model::Reply,
+    file,
     ids::SlotId,
     slot::{self, Action, Choice, Kind, NewSlot, OnExpiry, Slot, Status},
-    testing::{TestDesk, Who, approve, refund, reject},
+    testing::{TestDesk, Who, approve, named, refund, reject},
 };
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -311,4 +312,87 @@ async fn a_question_that_nobody_answers_climbs_the_ladder_with_a_new_deadline_ea
     assert_eq!((end.status, end.answered_by), (Status::Expired, None));
     assert_eq!(desk.count("select count(*) from record_line where kind = 'escalated'").await, 2);
     assert_eq!(desk.count("select count(*) from outbox where type = 'slot.reassigned'").await, 2);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_secret_handed_in_as_its_work_ends_is_wiped_all_the_same(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let second = desk.second_instance().await;
+    let (mia, noor) = (desk.actor(Who::Mia).await, desk.person(Who::Noor).await);
+    for round in 0..40 {
+        let slot = desk
+            .ask(
+                &agent,
+                named(round, NewSlot { secret: true, ..asked(NewSlot::question("Why?"), "mia@layby.example") }),
+            )
+            .await
+            .unwrap();
+        let give = async {
+            let mut tx = desk.engine.single().await.unwrap();
+            let _ = slot::deposit(&mut tx, &mia, slot.id, None, json!("hunter2"), None).await;
+            tx.commit().await.unwrap();
+        };
+        let stop = async {
+            let mut tx = second.begin().await.unwrap();
+            engine::task::stop(&mut tx, &noor, slot.task_id, "Enough.").await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        tokio::join!(give, stop);
+        assert_eq!(desk.count("select count(*) from sealed_secret").await, 0, "round {round}");
+    }
+    second.pool.close().await;
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn an_answer_with_a_file_that_loses_a_race_is_told_so_and_keeps_its_file(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let second = desk.second_instance().await;
+    let noor = desk.actor(Who::Noor).await;
+    for round in 0..30 {
+        let schema = Some(json!({ "type": "string", "format": "file" }));
+        let slot = desk
+            .ask(&agent, named(round, NewSlot { schema, ..asked(NewSlot::question("Why?"), "mia@layby.example") }))
+            .await
+            .unwrap();
+        let mut tx = desk.engine.begin().await.unwrap();
+        let id = file::add(&mut tx, &noor, "r.pdf", b"%PDF-1.7\n", "").await.unwrap();
+        tx.commit().await.unwrap();
+        let give = async {
+            let mut tx = desk.engine.single().await?;
+            slot::deposit(&mut tx, &noor, slot.id, None, json!(id), None).await?;
+            tx.commit().await
+        };
+        let hand = async {
+            let mut tx = second.begin().await?;
+            slot::reassign(&mut tx, &noor, slot.id, "sam@layby.example", "Ask Sam.").await?;
+            tx.commit().await
+        };
+        let (given, handed) = tokio::join!(give, hand);
+        given.unwrap();
+        assert!(handed.is_ok() || handed.unwrap_err().code() == "already_answered");
+    }
+    second.pool.close().await;
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn answering_several_tells_nothing_of_a_question_that_one_may_not_see(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let number = |who: &str| NewSlot {
+        schema: Some(json!({ "type": "object", "required": ["pin"] })),
+        ..asked(NewSlot::question("Why?"), who)
+    };
+    let mias = desk.ask(&agent, number("mia@layby.example")).await.unwrap();
+    let sams = desk
+        .ask(&agent, named("s", NewSlot { task_id: Some(mias.task_id), ..number("sam@layby.example") }))
+        .await
+        .unwrap();
+    let mia = desk.actor(Who::Mia).await;
+    let answers = [mias.id, sams.id].map(|slot| slot::Resolved { slot, revision: None, value: json!({}) });
+    let mut tx = desk.engine.begin().await.unwrap();
+    let refused = slot::resolve(&mut tx, &mia, mias.task_id, answers.into()).await.unwrap_err();
+    let pointers: Vec<_> = refused.refusal.errors().iter().map(|error| error.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/answers/0/value/pin"]);
 }

@@ -10,5 +10,4 @@ mod kinds;
 mod model;
 mod peers;
 mod people;
-mod reviewed;
 mod slots;

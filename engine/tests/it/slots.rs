@@ -1,13 +1,16 @@
+use std::time::Duration as Span;
+
 use chrono::Duration;
 use engine::{
-    Refusal,
+    Actor, Engine, Refusal,
     agent::model::Reply,
     ids::SlotId,
     slot::{self, Choice, Kind, NewSlot, OnExpiry, Priority, Standing, Status},
-    testing::{TestDesk, Who},
+    testing::{TestDesk, Who, named},
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
-use sqlx::PgPool;
+use sqlx::{PgPool, postgres::PgPoolOptions};
 use uuid::Uuid;
 
 const NONE: Vec<Reply> = Vec::new();
@@ -397,4 +400,46 @@ async fn the_audit_cannot_be_changed_or_emptied(pool: PgPool) {
     for sql in ["update audit set actor = 'x'", "delete from audit", "truncate audit"] {
         assert!(sqlx::query(sql).execute(&desk.engine.pool).await.is_err(), "{sql}");
     }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn as_many_at_once_as_there_are_connections_never_wait_for_each_other(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let options = desk.engine.pool.connect_options().as_ref().clone();
+    let small = PgPoolOptions::new()
+        .max_connections(3)
+        .acquire_timeout(Span::from_secs(5))
+        .connect_with(options)
+        .await
+        .unwrap();
+    let engine = Engine { pool: small.clone(), ..desk.engine.clone() };
+    let noor = desk.person(Who::Noor).await;
+    let by_agent = Actor::Agent(agent.clone());
+    for round in 0..5 {
+        let mut slots = Vec::new();
+        for n in 0..12 {
+            slots.push(desk.ask(&agent, named(format!("{round}.{n}"), asking("mia@layby.example"))).await.unwrap());
+        }
+        let all = slots.iter().enumerate().map(async |(n, slot)| {
+            let mut tx = engine.single().await?;
+            match n % 3 {
+                0 => slot::cancel(&mut tx, &by_agent, slot.id, "Settled.").await?,
+                1 => {
+                    slot::reassign(&mut tx, &Actor::Person(noor.clone()), slot.id, "sam@layby.example", "Ask Sam.")
+                        .await?
+                }
+                _ => {
+                    drop(tx);
+                    tx = engine.begin().await?;
+                    engine::task::stop(&mut tx, &noor, slot.task_id, "Enough.").await?;
+                }
+            }
+            tx.commit().await
+        });
+        for done in join_all(all).await {
+            done.unwrap();
+        }
+    }
+    small.close().await;
 }
