@@ -242,7 +242,7 @@ test("somebody goes away, their cover answers for them, and they come back", asy
   await ada.goto("/account");
   await ada.getByLabel("First day").fill("2020-01-01");
   await ada.getByLabel("Who answers for you").selectOption({ label: "Sam Okafor" });
-  await ada.getByRole("button", { name: "Go away" }).click();
+  await ada.getByRole("button", { name: "Save the absence" }).click();
   await expect(ada.getByTestId("away")).toContainText("Sam Okafor answers for you meanwhile");
   const slot = await ask(request, { message: "Ada, is this right?", ask: ["ada@layby.example"] });
   const sam = await browserOf(browser, "sam");
@@ -251,7 +251,7 @@ test("somebody goes away, their cover answers for them, and they come back", asy
   await sam.getByRole("button", { name: "Send the answer" }).click();
   await expect(sam.locator(".outcome")).toContainText("on behalf of Ada Novak");
   await ada.getByRole("button", { name: "I am back" }).click();
-  await expect(ada.getByRole("button", { name: "Go away" })).toBeVisible();
+  await expect(ada.getByRole("button", { name: "Save the absence" })).toBeVisible();
 });
 
 test("an agent's context is harmless, its files are downloads, and its links say that they leave", async ({ browser, request }) => {

@@ -278,7 +278,7 @@ fn away_form(
                     aria-describedby="cover-wrong"><option value="">"Choose …"</option>{options}</select>
                 <Wrong id="cover-wrong".to_owned() sentence=wrong/>
             </div>
-            <button>"Go away"</button>
+            <button>"Save the absence"</button>
         </form>
     }
     .into_any()
