@@ -46,6 +46,9 @@ tokio::task_local! {
     pub static REQUEST_ID: String;
 }
 
+/// Bytes of the largest form with a calendar and a file of holidays.
+const LARGEST_CALENDAR: usize = 2 * 1000 * 1000;
+
 /// Bytes of the largest form that hands in files.
 const LARGEST_FORM: usize = 32 * 1000 * 1000;
 
@@ -76,7 +79,7 @@ pub fn router(engine: Engine) -> Router {
         .route("/admin/settings/policy", post(settings::policy))
         .route("/admin/settings/policy/{id}/remove", post(settings::remove))
         .route("/admin/settings/undo/{change}", post(settings::undo))
-        .route("/admin/settings/calendar", post(settings::calendar).layer(with_files()))
+        .route("/admin/settings/calendar", post(settings::calendar).layer(DefaultBodyLimit::max(LARGEST_CALENDAR)))
         .route("/admin/settings/timers/{id}/retry", post(settings::retry))
         .route("/account/calendar", post(account::calendar))
         .route("/sign-in", get(sign_in::show).post(sign_in::post))

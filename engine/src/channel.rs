@@ -53,6 +53,7 @@ impl Channel for InboxChannel {
 /// News for somebody.
 #[derive(Clone, Debug)]
 pub struct News {
+    pub id: i64,
     pub slot: SlotId,
     pub message: String,
     pub kind: String,
@@ -64,34 +65,41 @@ pub struct News {
     pub waits: bool,
 }
 
-/// The newest twenty pieces of news for the person, their groups and roles.
+/// Pieces of news that are shown at a time.
+pub const MOST_NEWS: usize = 50;
+
+/// The newest news for the person, their groups and roles: each once, and no reminder of what they have had their say on.
 pub async fn news(engine: &Engine, person: &PersonActor) -> Result<Vec<News>, Refusal> {
     Ok(sqlx::query_as!(
         News,
         r#"
         with top as (
-            select n.* from unnest($1::text[]) key
+            select distinct on (n.slot_id, n.kind, n.due_at) n.* from unnest($1::text[]) key
             cross join lateral (
                 select id, slot_id, kind, due_at, at from notification where notification.key = key.key
-                order by id desc limit 20
+                order by id desc limit $3
             ) n
-            order by n.id desc limit 20
+            order by n.slot_id, n.kind, n.due_at, n.id desc
         )
-        select s.id as "slot: SlotId", left(s.message, 200) as "message!", top.kind, top.due_at, top.at,
-               (p.notified_at is null or top.at > p.notified_at) as "fresh!", (s.status = 'waiting') as "waits!"
+        select top.id, s.id as "slot: SlotId", left(s.message, 200) as "message!", top.kind, top.due_at, top.at,
+               (top.id > p.notified_id) as "fresh!", (s.status = 'waiting') as "waits!"
         from top join slot s on s.id = top.slot_id join person p on p.id = $2
-        order by top.id desc
+        where top.kind not in ('reminded', 'at_risk')
+           or not (p.id = any(s.declined) or s.votes @> jsonb_build_array(jsonb_build_object('id', p.id)))
+        order by top.id desc limit $3
         "#,
         &person.keys,
         person.id.0,
+        MOST_NEWS as i64,
     )
     .fetch_all(&engine.pool)
     .await?)
 }
 
-/// The person has seen their news.
-pub async fn seen(engine: &Engine, person: &PersonActor) -> Result<(), Refusal> {
-    let now = engine.clock.now();
-    sqlx::query!("update person set notified_at = $2 where id = $1", person.id.0, now).execute(&engine.pool).await?;
+/// The person has seen their news up to this one.
+pub async fn seen(engine: &Engine, person: &PersonActor, newest: i64) -> Result<(), Refusal> {
+    sqlx::query!("update person set notified_id = greatest(notified_id, $2) where id = $1", person.id.0, newest)
+        .execute(&engine.pool)
+        .await?;
     Ok(())
 }

@@ -80,6 +80,15 @@ impl Tx {
         self.topics.push(topic);
     }
 
+    /// Undoes the work at once, so that its locks are gone when this returns. Dropping does so a little later.
+    pub(crate) async fn roll_back(self) {
+        if let Conn::Transaction(tx) = self.conn
+            && let Err(error) = tx.rollback().await
+        {
+            tracing::warn!(%error, "a transaction could not be rolled back; its connection is gone");
+        }
+    }
+
     /// Makes the work durable, then wakes whoever it concerns. A crash in between loses only the wake-up, which the
     /// polls catch.
     pub async fn commit(self) -> Result<(), Refusal> {

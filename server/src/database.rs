@@ -4,7 +4,7 @@ use std::{str::FromStr, sync::Arc, time::Duration};
 
 use engine::{Engine, agent, clock::DatabaseClock, seal::Keyring, settings};
 use sqlx::{
-    Connection, PgPool,
+    Connection, Executor, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -15,6 +15,11 @@ use crate::{
 };
 
 const OLDEST: i32 = 150_000;
+
+/// An instance that is stopped, or cut off, in the middle of a transaction must not keep its rows from the others. Said by SET,
+/// not when connecting: poolers refuse that.
+const LET_GO_OF_THE_STILL: &str = "set idle_in_transaction_session_timeout = '5s'";
+const LET_GO_OF_THE_CUT_OFF: &str = "set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2; set tcp_user_timeout = '9s'";
 
 /// An open database; the private server, if this command started it, ends with [`Database::close`].
 pub struct Database {
@@ -93,6 +98,16 @@ async fn connect(options: PgConnectOptions, connections: u32, private: bool) -> 
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(5))
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(LET_GO_OF_THE_STILL).await?;
+                // Not every system's Postgres has all of these.
+                if let Err(error) = connection.execute(LET_GO_OF_THE_CUT_OFF).await {
+                    tracing::debug!(%error, "Postgres keeps its own time for connections that are cut off");
+                }
+                Ok(())
+            })
+        })
         // A connection that has rested may have died with a restarted server; asking one that was just in use would
         // cost a round trip for every query.
         .test_before_acquire(false)

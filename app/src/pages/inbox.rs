@@ -3,16 +3,18 @@
 use axum::response::{IntoResponse, Redirect, Response};
 use engine::{
     Refusal,
-    channel::{self, News},
+    channel::{self, MOST_NEWS, News},
     duration,
     slot::{
         self, InboxLine, Kind, Priority,
         inbox::{COUNTED, SHOWN},
     },
+    timer::failed,
 };
 use http::StatusCode;
 use leptos::prelude::*;
 
+use super::{Fields, field};
 use crate::{
     components::ago,
     context::Cx,
@@ -34,6 +36,7 @@ async fn read(cx: &Cx) -> Result<Response, Refusal> {
     };
     let counted = if count < COUNTED { count.to_string() } else { format!("{COUNTED}+") };
     let news = channel::news(&cx.engine, cx.person()).await?;
+    let in_trouble = if cx.person().is_admin() { failed::in_trouble(&cx.engine).await? } else { 0 };
     let answered = slot::inbox::answered(&cx.engine, cx.person()).await?;
     let title = if count > 0 { format!("({counted}) Inbox") } else { "Inbox".to_owned() };
     let (now, zone) = (cx.now, cx.person().time_zone().to_owned());
@@ -62,16 +65,20 @@ async fn read(cx: &Cx) -> Result<Response, Refusal> {
             let answers = answers.collect_view();
             view! { <h2>"Answered lately"</h2> <ul class="plain">{answers}</ul> }
         });
-        view! { <h1>"Inbox"</h1> {news_list(news, now, &zone2)} {list} {lately} }.into_any()
+        let trouble = (in_trouble > 0).then(|| {
+            let words = if in_trouble == 1 { "1 timer".to_owned() } else { format!("{in_trouble} timers") };
+            view! { <p class="notice" role="status"><a href="/admin/settings#timers">{words} " could not do their work"</a></p> }
+        });
+        view! { <h1>"Inbox"</h1> {trouble} {news_list(news, now, &zone2)} {list} {lately} }.into_any()
     }))
 }
 
 /// What the clocks did since the person looked last; nothing when there is nothing new.
 fn news_list(news: Vec<News>, now: chrono::DateTime<chrono::Utc>, zone: &str) -> Option<AnyView> {
     let fresh: Vec<_> = news.into_iter().filter(|news| news.fresh).collect();
-    if fresh.is_empty() {
-        return None;
-    }
+    // What comes while they read stays new.
+    let newest = fresh.iter().map(|news| news.id).max()?;
+    let more = (fresh.len() == MOST_NEWS).then(|| view! { <p class="faint">{format!("The newest {MOST_NEWS}.")}</p> });
     let lines = fresh.into_iter().map(|news| {
         let words = match news.kind.as_str() {
             "reminded" => "Reminder",
@@ -90,15 +97,20 @@ fn news_list(news: Vec<News>, now: chrono::DateTime<chrono::Utc>, zone: &str) ->
         view! {
             <section class="card news" data-test="news" aria-label="News">
                 <ul class="plain">{lines.collect_view()}</ul>
-                <form method="post" action="/news/seen"><button class="quiet">"I have seen these"</button></form>
+                {more}
+                <form method="post" action="/news/seen">
+                    <input type="hidden" name="newest" value=newest/>
+                    <button class="quiet">"I have seen these"</button>
+                </form>
             </section>
         }
         .into_any(),
     )
 }
 
-pub(crate) async fn seen(cx: Cx) -> Response {
-    match channel::seen(&cx.engine, cx.person()).await {
+pub(crate) async fn seen(cx: Cx, Fields(fields): Fields) -> Response {
+    let Ok(newest) = field(&fields, "newest").parse() else { return refused(&cx, &Refusal::NotFound) };
+    match channel::seen(&cx.engine, cx.person(), newest).await {
         Ok(()) => Redirect::to("/").into_response(),
         Err(refusal) => refused(&cx, &refusal),
     }

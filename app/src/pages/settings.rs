@@ -1,4 +1,4 @@
-//! `/admin/settings`: policies with a preview, the site's calendar, and timers that were given up.
+//! `/admin/settings`: policies with a preview, the site's calendar, and timers that failed again and again.
 
 use axum::{
     extract::{Path, Query, rejection::QueryRejection},
@@ -15,12 +15,12 @@ use engine::{
     timer::failed::{self, FailedTimer},
 };
 use http::StatusCode;
-use leptos::prelude::*;
+use leptos::{either::Either, prelude::*};
 use serde::Deserialize;
 
 use super::{Fields, field, sent::Sent};
 use crate::{
-    components::{Alert, Input, Wrong, calendar_form, error_at},
+    components::{Alert, Input, Wrong, ago, calendar_form, error_at, until},
     context::Cx,
     page::{Frame, log, page, refused, status},
 };
@@ -97,6 +97,9 @@ fn form(fields: &[(String, String)]) -> PolicyForm {
 
 /// Saves a policy, or shows what it would mean.
 pub(crate) async fn policy(cx: Cx, Fields(fields): Fields) -> Response {
+    if let Err(refusal) = calendar::only_admins(cx.person()) {
+        return refused(&cx, &refusal);
+    }
     let (form, asked_at) = (form(&fields), field(&fields, "asked_at"));
     if field(&fields, "act") != "preview" {
         return match policy::save(&cx.engine, cx.person(), &form).await {
@@ -136,10 +139,13 @@ pub(crate) async fn remove(cx: Cx, Path(id): Path<String>) -> Response {
 
 /// Saves the site's calendar; with an .ics file its holidays are added to the list first, to be looked at.
 pub(crate) async fn calendar(cx: Cx, sent: Sent) -> Response {
+    if let Err(refusal) = calendar::only_admins(cx.person()) {
+        return refused(&cx, &refusal);
+    }
     let (fields, files) = sent.into_parts();
     let mut form = calendar_form::read(&fields);
     if let Some((_, _, bytes)) = files.into_iter().find(|(name, _, _)| name == "ics") {
-        let imported = import::holidays(&String::from_utf8_lossy(&bytes));
+        let imported = import::holidays(&String::from_utf8_lossy(&bytes), cx.now.date_naive());
         let (notice, wrong) = match imported {
             Ok((holidays, others)) => {
                 let count = holidays.len();
@@ -151,8 +157,11 @@ pub(crate) async fn calendar(cx: Cx, sent: Sent) -> Response {
                     own.iter().copied().chain(new).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
                 let others = match others {
                     0 => String::new(),
-                    1 => " 1 event was no whole day and is left out.".to_owned(),
-                    _ => format!(" {others} events were no whole days and are left out."),
+                    1 => " 1 event was no whole day, or comes back in another way than every year, and is left out."
+                        .to_owned(),
+                    _ => format!(
+                        " {others} events were no whole days, or come back in another way than every year, and are left out."
+                    ),
                 };
                 let days = if count == 1 { "1 day was".to_owned() } else { format!("{count} days were") };
                 (Some(format!("{days} read from the file.{others} Look at the list, then save it.")), None)
@@ -173,10 +182,12 @@ pub(crate) async fn calendar(cx: Cx, sent: Sent) -> Response {
     }
 }
 
+/// Tries one timer again, or "all".
 pub(crate) async fn retry(cx: Cx, Path(id): Path<String>) -> Response {
-    let again = match id.parse() {
-        Ok(id) => failed::retry(&cx.engine, cx.person(), id).await,
-        Err(_) => Err(Refusal::NotFound),
+    let again = match (id.as_str(), id.parse()) {
+        ("all", _) => failed::retry(&cx.engine, cx.person(), None).await,
+        (_, Ok(id)) => failed::retry(&cx.engine, cx.person(), Some(id)).await,
+        _ => Err(Refusal::NotFound),
     };
     match again {
         Ok(()) => Redirect::to("/admin/settings").into_response(),
@@ -189,7 +200,7 @@ async fn shown(cx: &Cx, shown: Shown) -> Response {
         let failed = failed::failed(&cx.engine, cx.person()).await?;
         Ok::<_, Refusal>((failed, settings::settings(&cx.engine).await?))
     };
-    let (failed, settings) = match read.await {
+    let ((failed, how_many), settings) = match read.await {
         Ok(read) => read,
         Err(refusal) => return refused(cx, &refusal),
     };
@@ -235,7 +246,7 @@ async fn shown(cx: &Cx, shown: Shown) -> Response {
                 </div>
                 <button>"Save the calendar"</button>
             </form>
-            {given_up(failed, cx)}
+            {in_trouble(failed, how_many, cx)}
         }
         .into_any()
     })
@@ -384,25 +395,32 @@ fn previewed(form: &PolicyForm, preview: &Preview, asked_at: &str, site: &Calend
     .into_any()
 }
 
-fn given_up(failed: Vec<FailedTimer>, cx: &Cx) -> AnyView {
+fn in_trouble(failed: Vec<FailedTimer>, how_many: i64, cx: &Cx) -> AnyView {
     if failed.is_empty() {
         return ().into_any();
     }
     let zone = cx.person().time_zone();
+    let more = how_many - failed.len() as i64;
     let lines = failed.into_iter().map(|timer| {
+        let again = match timer.next_at {
+            Some(at) => Either::Left(view! { "tried again " {until(at, cx.now, zone)} }),
+            None => Either::Right("given up"),
+        };
         view! {
             <li>
                 <span>
                     <b class="badge late">{timer.kind.replace('_', " ")}</b> <a href=format!("/slots/{}", timer.slot)>{timer.message}</a>
-                    <br/><small>"due " {crate::components::ago(timer.due_at, cx.now, zone)} " · tried " {timer.tries} " times · " {timer.problem}</small>
+                    <br/><small>"due " {ago(timer.due_at, cx.now, zone)} " · tried " {timer.tries} " times, " {again} " · " {timer.problem}</small>
                 </span>
                 <form method="post" action=format!("/admin/settings/timers/{}/retry", timer.id)><button class="option">"Try again"</button></form>
             </li>
         }
     });
     view! {
-        <h2>"Timers that could not do their work"</h2>
+        <h2 id="timers">"Timers that could not do their work"</h2>
         <ul class="plain policies" data-test="failed-timers">{lines.collect_view()}</ul>
+        {(more > 0).then(|| view! { <p class="faint">{format!("The newest; there are {more} more.")}</p> })}
+        <form method="post" action="/admin/settings/timers/all/retry"><button class="option">"Try all again"</button></form>
     }
     .into_any()
 }

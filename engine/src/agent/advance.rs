@@ -3,6 +3,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::types::Json;
 
@@ -45,8 +46,8 @@ pub(super) struct Work {
     pub questions: i32,
     pub cost_micros: i64,
     pub budget_micros: Option<i64>,
-    /// How long its process waits for a person; None when it is part of none.
-    pub within_seconds: Option<i64>,
+    /// When its process must be finished; None when it is part of none.
+    pub finish_by: Option<DateTime<Utc>>,
     pub client_tools: Json<Vec<ClientTool>>,
     /// What it may do by itself; a tool that is not named is only proposed.
     pub permits: Json<HashMap<String, Rule>>,
@@ -75,7 +76,7 @@ async fn read(engine: &Engine, lease: Lease) -> Result<Option<Work>, Refusal> {
         r#"select a.id as "agent_id: AgentId", a.name as agent, a.prompt, a.model,
                   (a.memory = 'persistent') as "remembers!", a.may_choose, a.when_stuck, a.about, a.most, a.stuck_after,
                   a.max_turns, t.for_id as "for_id: PersonId", t.claim_id as "claim_id: ClaimId", t.questions,
-                  t.cost_micros, t.budget_micros, p.within_seconds as "within_seconds?",
+                  t.cost_micros, t.budget_micros, p.started_at + p.within_seconds * interval '1 second' as finish_by,
                   a.client_tools as "client_tools: Json<Vec<ClientTool>>",
                   coalesce((select jsonb_object_agg(tool, rule) from permit where agent_id = a.id), '{}')
                       as "permits!: Json<HashMap<String, Rule>>"
@@ -110,6 +111,10 @@ async fn step(engine: &Engine, models: &Models, lease: Lease, work: &Work, turns
     if replies.count() as i32 >= work.max_turns {
         let problem = format!("The limit of {} turns was reached.", work.max_turns);
         return end(engine, lease, Status::Stopped, None, &problem).await;
+    }
+    if work.finish_by.is_some_and(|by| by <= engine.clock.now()) {
+        let problem = "The review could not be completed: its time was over.";
+        return end(engine, lease, Status::Failed, None, problem).await;
     }
     // Reserved before the call: a task that has nothing left does not begin one.
     if work.budget_micros.is_some_and(|budget| work.cost_micros >= budget) {

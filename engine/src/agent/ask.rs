@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Engine, Refusal, fault,
-    slot::{self, Action, Asker, Choice, Kind, NewSlot, OnExpiry, open::LoopAsks},
+    slot::{self, Action, Asker, Choice, Kind, NewSlot, open::LoopAsks},
     task::Status,
 };
 
@@ -81,9 +81,8 @@ pub(super) async fn park(
     for (key, mut new) in questions {
         new.task_id = Some(lease.task);
         new.name = Some(new.kind.as_str().to_owned());
-        if let Some(seconds) = work.within_seconds {
-            new.expires_in = Some(chrono::Duration::seconds(seconds));
-            new.on_expiry = OnExpiry::Fail;
+        if let Some(finish_by) = work.finish_by {
+            new = new.until(finish_by, tx.now());
         }
         let asker = Asker::Loop(LoopAsks {
             agent_id: work.agent_id,

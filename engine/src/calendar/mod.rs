@@ -70,14 +70,17 @@ pub fn parse_spans(text: &str) -> Result<Vec<Span>, String> {
     let minute = |text: &str| -> Option<u16> {
         let (hour, minute) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
         let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
-        (minute < 60 && hour * 60 + minute <= 1440).then_some(hour * 60 + minute)
+        (hour < 24 && minute < 60 || hour == 24 && minute == 0).then(|| hour * 60 + minute)
     };
     let mut spans = Vec::new();
     for part in text.split(',').filter(|part| !part.trim().is_empty()) {
         let (from, to) = part.split_once(['-', '–']).ok_or_else(wrong)?;
         let (Some(from), Some(to)) = (minute(from), minute(to)) else { return Err(wrong()) };
         if from >= to {
-            return Err(wrong());
+            return Err(format!(
+                "“{}” does not end after it begins. Past midnight, write 22-24 here and 0-6 on the next day.",
+                part.trim()
+            ));
         }
         spans.push(Span { from, to });
     }
@@ -98,7 +101,7 @@ pub fn spans_in_words(spans: &[Span]) -> String {
 }
 
 /// What must be true to see or change a site's settings.
-pub(crate) fn only_admins(person: &crate::actor::PersonActor) -> Result<(), Refusal> {
+pub fn only_admins(person: &crate::actor::PersonActor) -> Result<(), Refusal> {
     match person.is_admin() {
         true => Ok(()),
         false => Err(Refusal::Forbidden("Only an administrator changes the site's settings.".to_owned())),

@@ -1,5 +1,8 @@
 //! Reading and changing a calendar.
 
+use std::collections::HashSet;
+
+use chrono::{Datelike, NaiveDate};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,6 +13,7 @@ use super::{Calendar, Holiday, Owner, Span, only_admins, parse_spans};
 use crate::{Engine, FieldError, Refusal, Tx, actor::PersonActor, audit, ids::PersonId, settings::Change};
 
 const MOST_HOLIDAYS: usize = 1_000;
+const YEARS: std::ops::RangeInclusive<i32> = 1900..=2999;
 
 /// What somebody fills in: an IANA zone, the hours of each day from Monday ("9-12:30, 13:30-18"), and holidays, one to a
 /// line: "2026-12-24 Christmas Eve", or "12-25 Christmas" for every year.
@@ -47,21 +51,30 @@ impl CalendarForm {
                 Err(detail) => errors.push(FieldError::new(format!("/week/{at}"), detail)),
             }
         }
-        let mut holidays: Vec<Holiday> = Vec::new();
-        for line in self.holidays.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            match holiday(line) {
-                Some(found) if holidays.iter().any(|other| (other.day, other.yearly) == (found.day, found.yearly)) => {}
-                Some(found) => holidays.push(found),
-                None => errors.push(FieldError::new(
-                    "/holidays",
-                    format!(
-                        "“{line}” is no holiday. Write 2026-12-24 Christmas Eve, or 12-25 Christmas for every year."
-                    ),
-                )),
-            }
+        if week.iter().all(Vec::is_empty) && errors.is_empty() {
+            errors.push(FieldError::new(
+                "/week/0",
+                "Give at least one day its hours: without any, no time would ever pass.",
+            ));
         }
-        if holidays.len() > MOST_HOLIDAYS {
-            errors.push(FieldError::new("/holidays", "A calendar has at most 1,000 holidays."));
+        let mut holidays: Vec<Holiday> = Vec::new();
+        let mut days = HashSet::new();
+        for line in self.holidays.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let Some(found) = holiday(line) else {
+                let line: String = line.chars().take(100).collect();
+                let detail = format!(
+                    "“{line}” is no holiday. Write 2026-12-24 Christmas Eve, or 12-25 Christmas for every year."
+                );
+                errors.push(FieldError::new("/holidays", detail));
+                break;
+            };
+            if days.insert((found.day, found.yearly)) {
+                holidays.push(found);
+            }
+            if holidays.len() > MOST_HOLIDAYS {
+                errors.push(FieldError::new("/holidays", "A calendar has at most 1,000 holidays."));
+                break;
+            }
         }
         if errors.is_empty() { Ok(Calendar { zone, week, holidays }) } else { Err(errors) }
     }
@@ -71,9 +84,9 @@ fn holiday(line: &str) -> Option<Holiday> {
     let (day, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let yearly = day.len() == 5;
     // A leap year, so that the 29th of February can be one.
-    let day = if yearly { format!("2000-{day}").parse().ok()? } else { day.parse().ok()? };
+    let day: NaiveDate = if yearly { format!("2000-{day}").parse().ok()? } else { day.parse().ok()? };
     let name: String = name.trim().chars().take(200).collect();
-    (!name.contains('\0')).then_some(Holiday { day, yearly, name })
+    (!name.contains('\0') && YEARS.contains(&day.year())).then_some(Holiday { day, yearly, name })
 }
 
 /// The calendar of `owner`; None when there is none (a person's: the site's counts; the site's: the default).
@@ -142,6 +155,8 @@ pub async fn save(
         Owner::Person(_) => return Err(Refusal::NotFound),
     }
     let mut tx: Tx = engine.begin().await?;
+    // One after the other: of two at once, the second replaces what the first saved.
+    sqlx::query!("lock table calendar in share row exclusive mode").execute(tx.conn()).await?;
     let old = load(tx.conn(), owner).await?;
     sqlx::query!("delete from calendar where person_id is not distinct from $1", owner.person().map(|id| id.0))
         .execute(tx.conn())

@@ -144,8 +144,11 @@ fn asked_on_friday_afternoon_four_hours_are_over_on_monday() {
 
 #[test]
 fn hours_that_are_none_are_refused_with_how_to_write_them() {
-    for wrong in ["9", "18-9", "9-25", "9-9", "9-12, 11-13", "9:60-10", "nine-ten"] {
+    for wrong in ["9", "9-25", "9-12, 11-13", "9-65535", "9-24:01", "9:60-10", "nine-ten"] {
         assert!(parse_spans(wrong).unwrap_err().contains("13:30"), "{wrong}");
+    }
+    for wrong in ["18-9", "9-9"] {
+        assert!(parse_spans(wrong).unwrap_err().contains("on the next day"), "{wrong}");
     }
     assert_eq!(parse_spans(" ").unwrap(), Vec::new());
 }

@@ -16,7 +16,7 @@ use crate::{
 /// The agent that reviews.
 pub const AUDITOR: &str = "Auditor";
 
-/// How long the review waits for a person before it fails.
+/// How long the review may take before it fails.
 fn within() -> Duration {
     Duration::days(2)
 }

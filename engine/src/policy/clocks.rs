@@ -46,9 +46,11 @@ pub struct Clocks {
     pub timers: Vec<(Timer, DateTime<Utc>)>,
 }
 
-/// `so_much` after `start`, by the calendar or by the plain clock.
+/// `so_much` after `start`, by the calendar or by the plain clock. Where the calendar never comes so far (nobody's hours, a
+/// holiday for ever), the plain clock counts: a clock that stands still would silence everybody's reminders.
 pub fn after(calendar: &Calendar, business: bool, start: DateTime<Utc>, so_much: Duration) -> Option<DateTime<Utc>> {
-    if business { calendar.after(start, so_much) } else { start.checked_add_signed(so_much) }
+    let by_calendar = if business { calendar.after(start, so_much) } else { None };
+    by_calendar.or_else(|| start.checked_add_signed(so_much))
 }
 
 /// The clocks of a question asked at `now`. What the asker says of target and reminders is plain time; a policy's is business
@@ -89,7 +91,8 @@ pub fn clocks(
         due_at,
         expires_at,
         remind,
-        escalate_after: policy.and_then(|policy| policy.escalate_after),
+        // Where no policy says whether and when, as long again as the answer may take.
+        escalate_after: policy.map_or(target, |policy| policy.escalate_after),
         reassign: policy.is_some_and(|policy| policy.reassign),
         timers: timers.into_iter().filter_map(|(timer, at)| Some((timer, at?))).collect(),
     }

@@ -9,23 +9,21 @@ use super::{
     ladder,
     reassign::{Handover, hand_to},
 };
-use crate::{Refusal, Tx, duration, ids::SlotId, task};
+use crate::{Refusal, Tx, channel::Notice, duration, task};
 
-/// Expires one slot if it still waits: compare-and-set, so against a deposit exactly one of the two wins.
-pub(crate) async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
-    // Locked, so that nothing changes between looking and closing: the timer is used up by this.
-    let Some(slot) = super::lock(tx, id).await?.filter(|slot| slot.status == Status::Waiting) else { return Ok(false) };
-    // Its clock may have been moved since it was found.
-    if slot.expires_at.is_none_or(|at| at > tx.now()) {
+/// Expires one locked slot if it still waits: compare-and-set, so against a deposit exactly one of the two wins.
+pub(crate) async fn expire(tx: &mut Tx, slot: &Slot) -> Result<bool, Refusal> {
+    // Its clock may have been moved since the timer was set.
+    let Some(expired) = slot.expires_at.filter(|at| *at <= tx.now() && slot.status == Status::Waiting) else {
         return Ok(false);
-    }
-    let since = slot.wait_seconds.map(chrono::Duration::seconds);
-    let after = duration::words(since.unwrap_or(slot.expires_at.unwrap_or(slot.opened_at) - slot.opened_at));
+    };
+    // Up to the deadline that held in the end: it may have been moved.
+    let after = duration::words(expired - slot.opened_at);
     let said = format!("Nobody answered within {after}.");
     // Whom nobody can follow, ends like any other.
     if slot.on_expiry == OnExpiry::Escalate {
         let expires_at = slot.wait_seconds.map(|seconds| tx.now() + chrono::Duration::seconds(seconds));
-        if up(tx, &slot, slot.rung + 1, expires_at, &said).await? {
+        if up(tx, slot, slot.rung + 1, expires_at, &said, &[]).await? {
             return Ok(false);
         }
     }
@@ -38,18 +36,18 @@ pub(crate) async fn expire(tx: &mut Tx, id: SlotId) -> Result<bool, Refusal> {
         None => json!({ "expired": true, "said": said }),
     };
     let ending = Ending { answer: default.as_ref(), result: Some(result), said: &said, ..Ending::new(Status::Expired) };
-    let closed = close::close(tx, &slot, ending).await?;
+    let closed = close::close(tx, slot, ending).await?;
     if closed && slot.on_expiry == OnExpiry::Fail {
-        fail_task(tx, &slot, &after).await?;
+        fail_task(tx, slot, &after).await?;
     }
     Ok(closed)
 }
 
-/// Hands a locked slot that is late to the sponsor, or to the managers. Its deadline stays; so does the slot, when nobody
-/// there can answer.
-pub(crate) async fn late(tx: &mut Tx, slot: &Slot, rung: i16) -> Result<(), Refusal> {
+/// Hands a locked slot that is late to the sponsor, or to the managers; whoever is among `told` has heard of it. Its deadline
+/// stays; so does the slot, when nobody there can answer.
+pub(crate) async fn late(tx: &mut Tx, slot: &Slot, rung: i16, told: &[String]) -> Result<(), Refusal> {
     if slot.rung < rung && slot.status == Status::Waiting {
-        up(tx, slot, rung, slot.expires_at, "The due date passed without an answer.").await?;
+        up(tx, slot, rung, slot.expires_at, "The due date passed without an answer.", told).await?;
     }
     Ok(())
 }
@@ -61,11 +59,16 @@ async fn up(
     rung: i16,
     expires_at: Option<DateTime<Utc>>,
     said: &str,
+    told: &[String],
 ) -> Result<bool, Refusal> {
     let Some((asked, rung)) = ladder::from(tx, slot, rung, &slot.spent()).await? else { return Ok(false) };
     let said = format!("{said} The question went to {}.", asked.words);
+    let due_at = tx.now();
+    let notice = |key: &String| Notice { key: key.clone(), slot: slot.id, kind: "escalated", due_at };
+    let news: Vec<Notice> = asked.keys.iter().filter(|key| !told.contains(key)).map(notice).collect();
     let handover = Handover { rung, expires_at, ..Handover::new(slot, "escalated", &said) };
     hand_to(tx, slot, asked, handover).await?;
+    tx.engine.channel.clone().deliver(tx, &news).await?;
     Ok(true)
 }
 

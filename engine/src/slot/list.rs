@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
+use uuid::Uuid;
 
 use super::{Action, Choice, Kind, OnExpiry, Priority, Slot, Status, Taken, Vote};
 use crate::{
@@ -224,6 +225,11 @@ macro_rules! slots {
 /// One slot, whoever may see it.
 pub(crate) async fn read(conn: &mut PgConnection, id: SlotId) -> Result<Option<Slot>, Refusal> {
     Ok(slots!("where s.id = $1", id.0).fetch_optional(conn).await?.map(Slot::from))
+}
+
+/// These slots, in no order.
+pub(super) async fn read_all(conn: &mut PgConnection, ids: &[Uuid]) -> Result<Vec<Slot>, Refusal> {
+    Ok(slots!("where s.id = any($1)", ids).fetch_all(conn).await?.into_iter().map(Slot::from).collect())
 }
 
 /// The slot that a task asked under this call and name.

@@ -433,6 +433,19 @@ pub(crate) async fn lock(tx: &mut crate::Tx, id: SlotId) -> Result<Option<Slot>,
     list::read(tx.conn(), id).await
 }
 
+/// Several at once, their tasks in the order in which everything locks more than one.
+pub(crate) async fn lock_all(tx: &mut crate::Tx, ids: &[SlotId]) -> Result<Vec<Slot>, Refusal> {
+    tx.transaction().await?;
+    let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    sqlx::query!(
+        "select id from task where id in (select task_id from slot where id = any($1)) order by id for update",
+        &ids
+    )
+    .fetch_all(tx.conn())
+    .await?;
+    list::read_all(tx.conn(), &ids).await
+}
+
 async fn lock_task_of(conn: &mut PgConnection, id: SlotId) -> Result<(), Refusal> {
     sqlx::query!(r#"select id from task where id = (select task_id from slot where id = $1) for update"#, id.0)
         .fetch_optional(conn)

@@ -1,6 +1,6 @@
 //! What is asked, as it is put: [`NewSlot`], and whether it can be asked at all.
 
-use chrono::{DateTime, Duration};
+use chrono::{DateTime, Duration, Utc};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -66,6 +66,14 @@ impl NewSlot {
             target: None,
             remind: None,
         }
+    }
+}
+
+impl NewSlot {
+    /// The same as part of a process that must be finished by then, else it fails.
+    pub(crate) fn until(self, finish_by: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        let left = (finish_by - now).max(Duration::seconds(1));
+        Self { expires_in: Some(left), on_expiry: OnExpiry::Fail, ..self }
     }
 }
 

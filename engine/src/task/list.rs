@@ -86,7 +86,7 @@ macro_rules! tasks {
             select t.id as "id: TaskId", t.agent_id as "agent_id: AgentId", a.name as agent, a.inside, t.title, t.about_kind,
                    t.about_title, t.about_url, t.claim_id as "claim_id: ClaimId", t.for_id as "for_id: PersonId",
                    p.name as "for_name?", p.email as "for_email?", t.status as "status: Status",
-                   oldest.waiting_on as "waiting_on?", oldest.opened_at as "waiting_since?",
+                   oldest.waiting_on as "waiting_on?", t.waiting_since,
                    extract(epoch from t.waited)::float8 as "waited_seconds!", t.model_calls,
                    t.input_tokens, t.output_tokens, t.cost_micros, t.budget_micros, t.currency, t.questions, t.result,
                    t.problem, t.created_at, t.updated_at, t.finished_at
@@ -94,7 +94,7 @@ macro_rules! tasks {
             join agent a on a.id = t.agent_id
             left join person p on p.id = t.for_id
             left join lateral (
-                select waiting_on, opened_at from slot
+                select waiting_on from slot
                 where slot.task_id = t.id and slot.status = 'waiting' and t.status = 'waiting'
                 order by slot.id limit 1
             ) oldest on true

@@ -23,8 +23,10 @@ pub async fn take_over(tx: &mut Tx, person: &PersonActor, id: TaskId) -> Result<
     tx.transaction().await?;
     let row = sqlx::query!(
         r#"select t.agent_id as "agent_id: AgentId", t.status as "status: Status", t.epoch, t.turns,
-                  t.for_id as "for_id: PersonId", t.claim_id as "claim_id: ClaimId", a.inside, a.name as agent
-           from task t join agent a on a.id = t.agent_id where t.id = $1 for update of t"#,
+                  t.for_id as "for_id: PersonId", t.claim_id as "claim_id: ClaimId", a.inside, a.name as agent,
+                  p.started_at + p.within_seconds * interval '1 second' as finish_by
+           from task t join agent a on a.id = t.agent_id left join process p on p.task_id = t.id
+           where t.id = $1 for update of t"#,
         id.0
     )
     .fetch_one(tx.conn())
@@ -48,13 +50,16 @@ pub async fn take_over(tx: &mut Tx, person: &PersonActor, id: TaskId) -> Result<
     if let Some(holder) = holder {
         return Err(Refusal::TaskEnded(format!("{holder} has taken this work over already.")));
     }
-    let new = NewSlot {
+    let mut new = NewSlot {
         task_id: Some(id),
         name: Some("takeover".to_owned()),
         kind: Kind::Human,
         ask: vec![person.email.clone()],
         ..NewSlot::question("Hand in the result, or write to the agent and give the work back.")
     };
+    if let Some(finish_by) = row.finish_by {
+        new = new.until(finish_by, tx.now());
+    }
     let call_id = format!("takeover:{}", row.turns);
     let by = LoopAsks {
         agent_id: row.agent_id,

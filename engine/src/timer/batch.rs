@@ -18,12 +18,16 @@ use crate::{
 
 /// Up to so many timers at once, each question's own pages are refreshed too.
 const FEW: usize = 50;
+/// Reminders that an outage can have missed and that are stepped over one by one.
+const MISSED: usize = 1_000;
 
 /// What firing needs to know of a slot that still waits.
 pub(super) struct Facts {
     pub slot: SlotId,
     pub task: TaskId,
     pub candidates: Vec<String>,
+    /// Who has had their say: declined, or approved already.
+    pub spent: Vec<String>,
     pub waiting_on: String,
     pub assignee: Option<PersonId>,
     pub sponsor: Option<PersonId>,
@@ -38,6 +42,13 @@ pub(super) struct Facts {
     pub escalate_after: Option<i64>,
 }
 
+impl Facts {
+    /// Whom an answer is still waited for from.
+    fn waited_for(&self) -> Vec<String> {
+        self.candidates.iter().filter(|key| !self.spent.contains(key)).cloned().collect()
+    }
+}
+
 /// What one timer comes to.
 pub(super) struct Firing {
     pub slot: SlotId,
@@ -46,7 +57,8 @@ pub(super) struct Firing {
     pub due_at: DateTime<Utc>,
     pub line: &'static str,
     pub said: String,
-    pub event: &'static str,
+    /// None for a step that is no event of its own.
+    pub event: Option<&'static str>,
     pub tell: Vec<String>,
     /// The timer that follows: its kind, its time, the how-manieth.
     pub next: Option<(Timer, DateTime<Utc>, i32)>,
@@ -77,24 +89,32 @@ pub(super) async fn fire(engine: &Engine) -> Result<(usize, usize), Refusal> {
     }
     // The record tells it in the order in which it fell due.
     claimed.sort_by_key(|timer| (timer.due_at, timer.id));
-    let facts = facts(&mut tx, &claimed).await?;
-    let firings: Vec<Firing> = claimed
-        .iter()
-        .filter_map(|timer| {
-            let facts = &facts[facts.binary_search_by_key(&timer.slot_id, |facts| facts.slot).ok()?];
-            firing(timer, facts, &settings, now)
-        })
-        .collect();
-    write(&mut tx, &firings).await?;
-    fault::point("timers.before_commit");
-    tx.commit().await?;
-    fault::point("timers.after_commit");
-    Ok((claimed.len(), firings.len()))
+    let claimed: Vec<&Claimed> = claimed.iter().collect();
+    match fire_all(&mut tx, &claimed, &settings).await {
+        Ok(effective) => {
+            fault::point("timers.before_commit");
+            tx.commit().await?;
+            fault::point("timers.after_commit");
+            Ok((claimed.len(), effective))
+        }
+        Err(refusal) => {
+            // Now, not some time later: they are to be tried one by one.
+            tx.roll_back().await;
+            Err(refusal)
+        }
+    }
+}
+
+async fn fire_all(tx: &mut Tx, claimed: &[&Claimed], settings: &Settings) -> Result<usize, Refusal> {
+    let facts = facts(tx, claimed).await?;
+    let firings = firings(claimed, &facts, settings, tx.now());
+    write(tx, &firings).await?;
+    Ok(firings.len())
 }
 
 /// The slots of these timers that still wait, in order of their ids. Their tasks are held first, in the order of everything
 /// that changes a task and its slots, so none of them ends before the transaction does.
-pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>, Refusal> {
+pub(super) async fn facts(tx: &mut Tx, timers: &[&Claimed]) -> Result<Vec<Facts>, Refusal> {
     let mut slots: Vec<_> = timers.iter().map(|timer| timer.slot_id.uuid()).collect();
     slots.sort_unstable();
     slots.dedup();
@@ -107,6 +127,8 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>,
     Ok(sqlx::query_as!(
         Facts,
         r#"select s.id as "slot: SlotId", s.task_id as "task: TaskId", s.candidates, s.waiting_on,
+                  array(select 'person:' || id from unnest(s.declined) id
+                        union all select 'person:' || (vote ->> 'id') from jsonb_array_elements(s.votes) vote) as "spent!",
                   s.assignee_id as "assignee: PersonId", p.id as "sponsor?: PersonId", p.name as "sponsor_name?",
                   s.due_at, s.at_risk_at, s.breached_at, s.remind_business, s.escalate_business,
                   s.remind_every, s.remind_most, s.escalate_after
@@ -120,8 +142,14 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[Claimed]) -> Result<Vec<Facts>,
     .await?)
 }
 
+/// What these timers come to, without those that are out of date. `facts` are in order of their slots.
+pub(super) fn firings(timers: &[&Claimed], facts: &[Facts], settings: &Settings, now: DateTime<Utc>) -> Vec<Firing> {
+    let facts_of = |timer: &Claimed| facts.binary_search_by_key(&timer.slot_id, |facts| facts.slot).ok();
+    timers.iter().filter_map(|timer| firing(timer, &facts[facts_of(timer)?], settings, now)).collect()
+}
+
 /// What a timer comes to; None when it is out of date.
-pub(super) fn firing(timer: &Claimed, facts: &Facts, settings: &Settings, now: DateTime<Utc>) -> Option<Firing> {
+fn firing(timer: &Claimed, facts: &Facts, settings: &Settings, now: DateTime<Utc>) -> Option<Firing> {
     let whom = facts.waiting_on.split_once(" from ").map_or(facts.waiting_on.as_str(), |(_, words)| words);
     let calendar = settings.calendar(facts.assignee);
     let later = |business: bool, seconds: i64, from: DateTime<Utc>| {
@@ -132,38 +160,47 @@ pub(super) fn firing(timer: &Claimed, facts: &Facts, settings: &Settings, now: D
             let most = facts.remind_most.unwrap_or(1);
             let said = format!("{whom} was reminded ({} of {most}).", timer.nth);
             // After an outage one reminder catches up for all that were missed.
-            let next = facts
-                .remind_every
-                .filter(|_| timer.nth < most)
-                .and_then(|every| later(facts.remind_business, every, timer.due_at.max(now)));
+            let next = facts.remind_every.filter(|_| timer.nth < most).and_then(|every| {
+                let step = |from| later(facts.remind_business, every, from);
+                let mut steps = std::iter::successors(step(timer.due_at), |at| step(*at)).take(MISSED);
+                steps.find(|at| *at > now).or_else(|| step(now))
+            });
             let next = next.map(|at| (Timer::Remind, at, timer.nth + 1));
-            ("reminded", "slot.reminded", said, facts.candidates.clone(), next)
+            ("reminded", Some("slot.reminded"), said, facts.waited_for(), next)
         }
         Timer::AtRisk => {
             // Moved since: another timer is set for the new time.
             let due = facts.due_at.filter(|_| facts.at_risk_at == Some(timer.due_at))?;
             let left = if due > now { format!("due in {}", duration::words(due - now)) } else { "overdue".to_owned() };
-            ("at_risk", "slot.at_risk", format!("At risk: {left}. {whom} was told."), facts.candidates.clone(), None)
+            ("at_risk", Some("slot.at_risk"), format!("At risk: {left}. {whom} was told."), facts.waited_for(), None)
         }
         Timer::Breach => {
             if facts.due_at != Some(timer.due_at) {
                 return None;
             }
-            let (key, told) = match (facts.sponsor, &facts.sponsor_name) {
-                (Some(id), Some(name)) => (format!("person:{id}"), format!("{name}, the sponsor, was told.")),
-                _ => ("role:manager".to_owned(), "The managers were told.".to_owned()),
-            };
-            let next = facts
-                .escalate_after
-                .and_then(|after| later(facts.escalate_business, after, timer.due_at))
-                .map(|at| (Timer::Managers, at, 1));
-            ("breached", "slot.breached", format!("The due date passed without an answer. {told}"), vec![key], next)
+            let sponsor = facts.sponsor.zip(facts.sponsor_name.as_ref()).filter(|(id, _)| facts.assignee != Some(*id));
+            let said = "The due date passed without an answer.";
+            match sponsor {
+                Some((id, name)) => {
+                    let next = facts
+                        .escalate_after
+                        .and_then(|after| later(facts.escalate_business, after, timer.due_at))
+                        .map(|at| (Timer::Managers, at, 1));
+                    let said = format!("{said} {name}, the sponsor, was told.");
+                    ("breached", Some("slot.breached"), said, vec![format!("person:{id}")], next)
+                }
+                // A sponsor who was asked knows: the managers are next.
+                None => {
+                    let said = format!("{said} The managers were told.");
+                    ("breached", Some("slot.breached"), said, vec!["role:manager".to_owned()], None)
+                }
+            }
         }
         Timer::Managers => {
             // The due date was moved since: it is not late any more.
             facts.breached_at?;
             let said = "Still without an answer after the due date. The managers were told.".to_owned();
-            ("escalated", "slot.breached", said, vec!["role:manager".to_owned()], None)
+            ("escalated", None, said, vec!["role:manager".to_owned()], None)
         }
         Timer::Expire => return None,
     };
@@ -201,7 +238,7 @@ pub(super) async fn write(tx: &mut Tx, firings: &[Firing]) -> Result<(), Refusal
     let due: Vec<_> = firings.iter().map(|firing| firing.due_at).collect();
     let lines: Vec<_> = firings.iter().map(|firing| firing.line.to_owned()).collect();
     let said: Vec<_> = firings.iter().map(|firing| firing.said.clone()).collect();
-    let events: Vec<_> = firings.iter().map(|firing| firing.event.to_owned()).collect();
+    let events: Vec<_> = firings.iter().map(|firing| firing.event.unwrap_or_default().to_owned()).collect();
     let next: Vec<_> = firings.iter().filter_map(|firing| Some((firing.slot, firing.next?))).collect();
     let next: Vec<_> = next
         .iter()
@@ -225,7 +262,7 @@ pub(super) async fn write(tx: &mut Tx, firings: &[Firing]) -> Result<(), Refusal
             insert into record_line (task_id, slot_id, at, kind, text, due_at)
             select task_id, slot_id, $8, line, said, due_at from fired
         ), event as (
-            insert into outbox (at, type, task_id, slot_id, due_at) select $8, event, task_id, slot_id, due_at from fired
+            insert into outbox (at, type, task_id, slot_id, due_at) select $8, event, task_id, slot_id, due_at from fired where event <> ''
         )
         insert into timer (slot_id, kind, due_at, run_at, nth, alone)
         select n.slot_id, n.kind, n.at, n.at, n.nth, n.kind = 'managers' and s.reassign_late

@@ -14,22 +14,41 @@ use crate::{Engine, Refusal, Tx, ids::SlotId, person, policy::clocks::Timer, wak
 
 /// How long a lost wake-up can delay a timer.
 const POLL: Duration = Duration::from_secs(1);
+/// How often questions without timers are looked for, in polls.
+const ADOPTED_EVERY: u64 = 60;
 /// Timers that are claimed at a time.
 const BATCH: i64 = 1_000;
-/// Tries before an administrator is asked to look; the pauses between them double from two seconds.
-const TRIES: i16 = 8;
+/// The pause when what is due is in the hands of another instance, which may have stopped with it.
+const IN_OTHER_HANDS: Duration = Duration::from_millis(200);
+/// Tries before an administrator is asked to look; the pauses between them double from two seconds to an hour, so what is down
+/// for a day comes back by itself.
+const TRIES: i16 = 32;
 
-/// Fires what is due, until `shutdown`: sleeps until the next due time, is woken for an earlier one.
-pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
+/// Fires what is due, until `shutdown`: sleeps until the next due time, is woken for an earlier one. What goes in batches does
+/// not wait for what goes alone.
+pub async fn run(engine: Engine, shutdown: watch::Receiver<bool>) {
+    tokio::join!(
+        lane(&engine, shutdown.clone(), Lane::Batches),
+        lane(&engine, shutdown.clone(), Lane::Alone),
+        others(&engine, shutdown)
+    );
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    Batches,
+    Alone,
+}
+
+async fn lane(engine: &Engine, mut shutdown: watch::Receiver<bool>, lane: Lane) {
     let clock = engine.wakes.subscribe([Topic::Clock]);
-    if let Err(error) = adopt(&engine).await {
-        tracing::error!(%error, cause = ?std::error::Error::source(&error), "questions without timers could not be looked for");
-    }
     while !*shutdown.borrow() {
         let fired = async {
-            person::away::due(&engine).await?;
-            due(&engine).await?;
-            until_next(&engine).await
+            let mut claimed = false;
+            while fire(engine, lane).await?.0 > 0 {
+                claimed = true;
+            }
+            until_next(engine, lane, claimed).await
         };
         let pause = fired.await.unwrap_or_else(|error| {
             tracing::error!(%error, cause = ?std::error::Error::source(&error), "timers were interrupted and will be tried again");
@@ -43,48 +62,85 @@ pub async fn run(engine: Engine, mut shutdown: watch::Receiver<bool>) {
     }
 }
 
-/// Sets the timers of questions that an older version asked while this one was already migrating. One that another instance
-/// sets too does no harm: it finds the question ended.
+/// What is looked for now and then: absences that begin and end, and questions without timers.
+async fn others(engine: &Engine, mut shutdown: watch::Receiver<bool>) {
+    let mut seconds = 0_u64;
+    while !*shutdown.borrow() {
+        let done = async {
+            if seconds.is_multiple_of(ADOPTED_EVERY) {
+                adopt(engine).await?;
+            }
+            person::away::due(engine).await
+        };
+        if let Err(error) = done.await {
+            tracing::error!(%error, cause = ?std::error::Error::source(&error), "absences and questions without timers will be looked for again");
+        }
+        seconds += 1;
+        tokio::select! {
+            () = tokio::time::sleep(POLL) => {}
+            _ = shutdown.changed() => {}
+        }
+    }
+}
+
+/// Sets the timers of questions that an older version asked while this one was already migrating: it knows of expiry and of
+/// due dates, but not of timers. One instance at a time.
 async fn adopt(engine: &Engine) -> Result<(), Refusal> {
+    let mut tx = engine.pool.begin().await?;
     let adopted = sqlx::query!(
-        "insert into timer (slot_id, kind, due_at, run_at, alone)
-         select id, 'expire', expires_at, expires_at, true from slot s
-         where status = 'waiting' and expires_at is not null
-           and not exists (select 1 from timer t where t.slot_id = s.id and t.kind = 'expire')"
+        "with mine as materialized (select pg_try_advisory_xact_lock(7120434) as mine)
+         insert into timer (slot_id, kind, due_at, run_at, alone)
+         select s.id, wanted.kind, wanted.at, wanted.at, wanted.kind = 'expire' or s.reassign_late
+         from mine, slot s,
+              lateral (values ('expire', s.expires_at), ('breach', case when s.breached_at is null then s.due_at end)) wanted (kind, at)
+         where mine.mine and s.status = 'waiting' and wanted.at is not null
+           and not exists (select 1 from timer t where t.slot_id = s.id and t.kind = wanted.kind)"
     )
-    .execute(&engine.pool)
+    .execute(&mut *tx)
     .await?;
+    tx.commit().await?;
     if adopted.rows_affected() > 0 {
         tracing::info!(count = adopted.rows_affected(), "questions of an older version got their timers");
     }
     Ok(())
 }
 
-/// How long until the next timer, at most the poll's bound.
-async fn until_next(engine: &Engine) -> Result<Duration, Refusal> {
+/// How long until the lane's next timer, at most the poll's bound.
+async fn until_next(engine: &Engine, lane: Lane, claimed: bool) -> Result<Duration, Refusal> {
+    let alone = lane == Lane::Alone;
     let next = sqlx::query_scalar!(
-        r#"select least((select min(run_at) from timer where not failed and alone),
-                        (select min(run_at) from timer where not failed and not alone)) as next"#
+        r#"select run_at from timer where not failed and alone = $1 order by run_at limit 1"#,
+        alone
     )
-    .fetch_one(&engine.pool)
+    .fetch_optional(&engine.pool)
     .await?;
     let wait = next.map_or(POLL, |next| (next - engine.clock.now()).to_std().unwrap_or(Duration::ZERO));
-    Ok(wait.clamp(Duration::from_millis(5), POLL))
+    // Due, and yet there was nothing to claim.
+    let least = if wait.is_zero() && !claimed { IN_OTHER_HANDS } else { Duration::from_millis(5) };
+    Ok(wait.clamp(least, POLL))
+}
+
+/// Fires some of what is due now. Answers how many timers were claimed, and how many took effect.
+async fn fire(engine: &Engine, lane: Lane) -> Result<(usize, usize), Refusal> {
+    if lane == Lane::Alone {
+        return alone::fire_each(engine, BATCH as usize, false).await;
+    }
+    match batch::fire(engine).await {
+        Ok(done) => Ok(done),
+        // One that fails must not keep the others of its batch from firing: they are tried one by one.
+        Err(refusal) => {
+            tracing::warn!(%refusal, cause = ?std::error::Error::source(&refusal), "a batch of timers failed; they are tried one by one");
+            alone::fire_each(engine, BATCH as usize, true).await
+        }
+    }
 }
 
 /// Fires every timer that is due now; answers how many took effect. Instances that do this at once share the work.
 pub async fn due(engine: &Engine) -> Result<usize, Refusal> {
     let mut fired = 0;
     loop {
-        // One that fails must not keep the others of its batch from firing: they are tried one by one.
-        let (claimed, effective) = match batch::fire(engine).await {
-            Ok(done) => done,
-            Err(refusal) => {
-                tracing::warn!(%refusal, cause = ?std::error::Error::source(&refusal), "a batch of timers failed; they are tried one by one");
-                alone::fire_each(engine, BATCH as usize, true).await?
-            }
-        };
-        let (alone, ended) = alone::fire_each(engine, BATCH as usize, false).await?;
+        let (claimed, effective) = fire(engine, Lane::Batches).await?;
+        let (alone, ended) = fire(engine, Lane::Alone).await?;
         fired += effective + ended;
         if claimed == 0 && alone == 0 {
             return Ok(fired);

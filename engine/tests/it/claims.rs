@@ -136,3 +136,32 @@ async fn a_claim_that_does_not_fit_is_refused_field_by_field(pool: PgPool) {
         assert_eq!(refusal.errors()[0].pointer, pointer);
     }
 }
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_review_must_be_finished_within_two_days_however_many_questions_it_asks_and_whoever_has_taken_it_over(
+    pool: PgPool,
+) {
+    let desk = TestDesk::new(pool, vec![asks("Why?"), asks("And why so dear?"), asks("Why again?")]).await;
+    let id = desk.file_claim(Who::Sam, "").await;
+    desk.settle().await;
+    let start = desk.waiting(id).await[0].opened_at;
+    desk.clock.advance(Duration::hours(40));
+    let slot = desk.waiting(id).await.remove(0);
+    desk.answer(Who::Sam, slot.id, json!("Dinner")).await.unwrap();
+    desk.settle().await;
+    assert_eq!(desk.waiting(id).await[0].expires_at, Some(start + Duration::days(2)), "the deadline is the process's");
+    let taken = desk.take_over(Who::Noor, desk.task_of(id).await.id).await.unwrap();
+    assert_eq!(desk.slot(taken).await.expires_at, Some(start + Duration::days(2)));
+    desk.clock.advance(Duration::hours(8));
+    desk.settle().await;
+    assert_eq!(desk.claim(id).await.review.unwrap().state, ReviewState::Failed);
+
+    // Time that is over while nothing was asked: the work ends before its next call.
+    let other = desk.file_claim(Who::Sam, "").await;
+    desk.clock.advance(Duration::days(3));
+    desk.settle().await;
+    let review = desk.claim(other).await.review.unwrap();
+    assert_eq!(review.state, ReviewState::Failed);
+    assert_eq!(review.summary.as_deref(), Some("The review could not be completed: its time was over."));
+    assert_eq!(desk.task_of(other).await.model_calls, 0);
+}

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use chrono::{DateTime, Duration, Utc};
+use chrono::{DateTime, Duration, NaiveDate, Utc};
 use engine::{
     Actor, Engine, Refusal, Tx,
     agent::model::Reply,
@@ -15,7 +15,7 @@ use engine::{
     policy::{self, PolicyForm, Remind},
     settings,
     slot::{self, Moved, NewSlot, OnExpiry, Slot, Status},
-    testing::{TestDesk, Who, named},
+    testing::{TestDesk, Who, approve, named, refund},
     timer,
 };
 use futures::future::BoxFuture;
@@ -45,8 +45,8 @@ async fn a_target_warns_at_three_quarters_and_breaches_at_its_end_each_stamped_w
     assert_eq!((slot.at_risk_at, slot.due_at), (Some(start + Duration::hours(3)), Some(start + Duration::hours(4))));
     desk.clock.advance(Duration::minutes(179));
     assert_eq!(timer::due(&desk.engine).await.unwrap(), 0);
-    // After an outage of a day both fire at once, stamped with their own times.
-    desk.clock.advance(Duration::days(1));
+    // After an outage both fire at once, stamped with their own times.
+    desk.clock.advance(Duration::hours(4));
     assert_eq!(timer::due(&desk.engine).await.unwrap(), 2);
     let late = desk.slot(slot.id).await;
     assert_eq!((late.warned_at, late.breached_at), (slot.at_risk_at, slot.due_at));
@@ -61,7 +61,7 @@ async fn a_target_warns_at_three_quarters_and_breaches_at_its_end_each_stamped_w
     let mias = channel::news(&desk.engine, &desk.person(Who::Mia).await).await.unwrap();
     assert_eq!(mias.iter().map(|news| news.kind.as_str()).collect::<Vec<_>>(), ["at_risk"]);
     assert!(mias[0].fresh && mias[0].waits);
-    channel::seen(&desk.engine, &desk.person(Who::Mia).await).await.unwrap();
+    channel::seen(&desk.engine, &desk.person(Who::Mia).await, mias[0].id).await.unwrap();
     assert!(!channel::news(&desk.engine, &desk.person(Who::Mia).await).await.unwrap()[0].fresh);
     assert_eq!(channel::news(&desk.engine, &desk.person(Who::Noor).await).await.unwrap()[0].kind, "breached");
 }
@@ -83,6 +83,10 @@ async fn reminders_come_after_then_every_at_most_and_end_with_the_answer(pool: P
     desk.clock.advance(Duration::hours(10));
     timer::due(&desk.engine).await.unwrap();
     assert_eq!(kinds(&desk, &slot).await.len(), 1);
+    // The next comes when it would have come anyway: at the hours 1, 5, 9 and 13.
+    let next: DateTime<Utc> =
+        sqlx::query_scalar("select due_at from timer").fetch_one(&desk.engine.pool).await.unwrap();
+    assert_eq!(next, slot.opened_at + Duration::hours(13));
     // Answered, nothing is due any more.
     desk.answer(Who::Mia, slot.id, json!("Because.")).await.unwrap();
     assert_eq!(desk.count("select count(*) from timer").await, 0);
@@ -162,7 +166,8 @@ async fn a_change_of_settings_is_undone_and_done_again_but_never_over_a_later_on
     undo(new).await.unwrap();
     assert_eq!(targets().await, [2]);
 
-    let site = CalendarForm { zone: "Asia/Tokyo".into(), ..CalendarForm::default() };
+    let week = ["9-18", "", "", "", "", "", ""].map(str::to_owned);
+    let site = CalendarForm { zone: "Asia/Tokyo".into(), week, ..CalendarForm::default() };
     let save = async |owner| calendar::save(&desk.engine, &ada, owner, Some(&site.read().unwrap())).await.unwrap();
     let zone = async || settings::settings(&desk.engine).await.unwrap().site.zone.name();
     let before = zone().await;
@@ -262,13 +267,13 @@ async fn a_moved_due_date_needs_a_reason_is_recorded_and_takes_what_is_pending_w
     desk.clock.advance(Duration::hours(20));
     assert_eq!(timer::due(&desk.engine).await.unwrap(), 0, "nothing of the old times fires");
     desk.clock.advance(Duration::hours(30));
-    assert_eq!(timer::due(&desk.engine).await.unwrap(), 2);
+    assert_eq!(timer::due(&desk.engine).await.unwrap(), 3);
     let late = desk.slot(slot.id).await;
     assert_eq!((late.warned_at, late.breached_at), (Some(now + Duration::hours(30)), Some(now + Duration::hours(40))));
     desk.clock.advance(Duration::hours(30));
     timer::due(&desk.engine).await.unwrap();
     assert_eq!(desk.slot(slot.id).await.status, Status::Expired);
-    assert_eq!(kinds(&desk, &slot).await, ["due_moved", "due_moved", "at_risk", "breached", "expired"]);
+    assert_eq!(kinds(&desk, &slot).await, ["due_moved", "due_moved", "at_risk", "breached", "escalated", "expired"]);
 }
 
 #[sqlx::test(migrations = "../migrations")]
@@ -411,20 +416,34 @@ async fn a_timer_that_fails_holds_up_no_other_is_tried_again_and_then_shown_to_a
     assert_eq!(timer::due(&engine).await.unwrap(), 4, "the others fired");
     assert_eq!(broken.delivered.load(Ordering::SeqCst), 4);
     let ada = desk.person(Who::Ada).await;
-    for _ in 0..20 {
-        assert!(timer::failed::failed(&engine, &ada).await.unwrap().len() <= 2);
-        desk.clock.advance(Duration::minutes(20));
+    let failed = async || timer::failed::failed(&engine, &ada).await.unwrap();
+    // A short trouble is nobody's business.
+    assert_eq!(failed().await.1, 0);
+    for _ in 0..3 {
+        desk.clock.advance(Duration::minutes(1));
         timer::due(&engine).await.unwrap();
     }
-    let failed = timer::failed::failed(&engine, &ada).await.unwrap();
-    assert_eq!(failed.iter().filter(|timer| timer.kind == "at_risk").count(), 1, "{failed:?}");
-    assert!(failed[0].problem.contains("the channel is down"), "{failed:?}");
+    let (shown, how_many) = failed().await;
+    assert!(shown[0].problem.contains("the channel is down"), "{shown:?}");
+    assert!((shown.len() as i64, shown[0].kind.as_str()) == (how_many, "at_risk"), "{shown:?}");
+    assert!(shown[0].next_at.is_some_and(|at| at > desk.engine.clock.now()), "it is tried again by itself: {shown:?}");
     assert_eq!(timer::failed::failed(&engine, &desk.person(Who::Noor).await).await.unwrap_err().code(), "forbidden");
-    // Mended, and tried again by the administrator.
-    broken.broken.store(false, Ordering::SeqCst);
-    for timer in &failed {
-        timer::failed::retry(&engine, &ada, timer.id).await.unwrap();
+    // What is down for most of a day comes back by itself, at most an hour late; then it is given up.
+    for (hours, given_up) in [(18, false), (12, true)] {
+        for _ in 0..hours {
+            desk.clock.advance(Duration::minutes(61));
+            timer::due(&engine).await.unwrap();
+        }
+        assert_eq!(failed().await.0.iter().any(|timer| timer.next_at.is_none()), given_up, "after {hours} hours");
     }
+    // Mended, and tried again by the administrator: one, and then all.
+    broken.broken.store(false, Ordering::SeqCst);
+    let (shown, how_many) = failed().await;
+    assert_eq!(how_many, 2, "{shown:?}");
+    timer::failed::retry(&engine, &ada, Some(shown[1].id)).await.unwrap();
+    assert_eq!(failed().await.1, 1);
+    timer::failed::retry(&engine, &ada, None).await.unwrap();
+    assert_eq!(timer::failed::retry(&engine, &ada, None).await.unwrap_err().code(), "not_found");
     timer::due(&engine).await.unwrap();
     assert!(desk.slot(slots[2].id).await.warned_at.is_some());
     assert_eq!(desk.count("select count(*) from timer").await, 0);
@@ -448,7 +467,7 @@ async fn a_clock_that_jumps_an_hour_loses_nothing_and_does_nothing_twice(pool: P
     }
     let mut told = kinds(&desk, &slot).await;
     told.sort();
-    assert_eq!(told, ["at_risk", "breached", "expired", "reminded", "reminded", "reminded"]);
+    assert_eq!(told, ["at_risk", "breached", "escalated", "expired", "reminded", "reminded", "reminded"]);
 }
 
 /// Down for as long as the test lasts.
@@ -518,4 +537,170 @@ async fn each_clock_of_a_question_counts_as_it_was_said(pool: PgPool) {
             "plain time, also on Saturday"
         );
     }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn on_breach_the_sponsor_hears_first_then_the_managers_and_a_sponsor_who_was_asked_is_passed_over(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    // Without a policy: the managers as long after the breach again as the answer might take.
+    let slot = desk.ask(&agent, NewSlot { target: Some(Duration::hours(4)), ..asking() }).await.unwrap();
+    let noors = NewSlot { ask: vec!["noor@layby.example".to_owned()], target: Some(Duration::hours(4)), ..asking() };
+    let noors = desk.ask(&agent, named("n", noors)).await.unwrap();
+    desk.clock.advance(Duration::hours(4));
+    timer::due(&desk.engine).await.unwrap();
+    let told = async |slot: &Slot| {
+        let text = "select string_agg(text, ' ' order by id) from record_line where slot_id = $1 and kind in ('breached', 'escalated')";
+        sqlx::query_scalar::<_, String>(text).bind(slot.id.0).fetch_one(&desk.engine.pool).await.unwrap()
+    };
+    assert_eq!(told(&slot).await, "The due date passed without an answer. Noor Haddad, the sponsor, was told.");
+    assert_eq!(told(&noors).await, "The due date passed without an answer. The managers were told.");
+    desk.clock.advance(Duration::hours(4));
+    assert_eq!(timer::due(&desk.engine).await.unwrap(), 1, "the managers hear of the first, and once of the second");
+    assert!(told(&slot).await.ends_with("Still without an answer after the due date. The managers were told."));
+    // One breach is one event, however many are told of it.
+    assert_eq!(desk.count("select count(*) from outbox where type = 'slot.breached'").await, 2);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn news_is_told_once_to_those_who_can_still_act_and_what_comes_while_they_read_stays_new(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let remind = Remind { after: Duration::hours(1), every: Some(Duration::hours(1)), most: 9 };
+    let ask = ["mia@layby.example", "sam@layby.example", "noor@layby.example", "role:manager"];
+    let slot = desk.ask(&agent, NewSlot { remind: Some(remind), ..refund(&ask, 2) }).await.unwrap();
+    desk.clock.advance(Duration::hours(1));
+    timer::due(&desk.engine).await.unwrap();
+    let news = async |who| channel::news(&desk.engine, &desk.person(who).await).await.unwrap();
+    assert_eq!(news(Who::Noor).await.len(), 1, "as herself and as a manager: once");
+    let seen = news(Who::Mia).await;
+    // Somebody has had their say, somebody wants none: the reminders of both are gone, and no more come.
+    desk.decide(Who::Sam, slot.id, slot.revision, approve()).await.unwrap();
+    desk.decline(Who::Noor, slot.id).await.unwrap();
+    desk.clock.advance(Duration::hours(1));
+    timer::due(&desk.engine).await.unwrap();
+    assert_eq!((news(Who::Sam).await.len(), news(Who::Noor).await.len()), (0, 0));
+    assert_eq!(desk.count("select count(*) from notification where kind = 'reminded'").await, 4 + 2);
+    channel::seen(&desk.engine, &desk.person(Who::Mia).await, seen[0].id).await.unwrap();
+    let fresh: Vec<bool> = news(Who::Mia).await.into_iter().map(|news| news.fresh).collect();
+    assert_eq!(fresh, [true, false], "the second came while she read the first");
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn whoever_a_question_climbs_to_hears_of_it_and_expiry_tells_the_time_that_held(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let new = NewSlot { expires_in: Some(Duration::hours(1)), on_expiry: OnExpiry::Escalate, ..asking() };
+    desk.ask(&agent, new).await.unwrap();
+    desk.clock.advance(Duration::hours(1));
+    timer::due(&desk.engine).await.unwrap();
+    let noors = channel::news(&desk.engine, &desk.person(Who::Noor).await).await.unwrap();
+    assert_eq!(noors.iter().map(|news| news.kind.as_str()).collect::<Vec<_>>(), ["escalated"]);
+
+    let slot =
+        desk.ask(&agent, named("m", NewSlot { expires_in: Some(Duration::hours(1)), ..asking() })).await.unwrap();
+    let mut tx = desk.engine.begin().await.unwrap();
+    let noor = desk.actor(Who::Noor).await;
+    let later = Moved::Expires(slot.opened_at + Duration::hours(5));
+    slot::move_due(&mut tx, &noor, slot.id, later, "They are at sea.").await.unwrap();
+    tx.commit().await.unwrap();
+    // Found only after an outage: the deadline counts, not when somebody noticed.
+    desk.clock.advance(Duration::hours(50));
+    timer::due(&desk.engine).await.unwrap();
+    let lines = slot::history(&desk.engine, &slot).await.unwrap();
+    assert_eq!(lines.last().unwrap().text, "Nobody answered within 5 hours.");
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_reminder_does_not_wait_for_an_expiry_whose_task_is_held_and_questions_without_timers_get_them(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let held = desk.ask(&agent, NewSlot { expires_in: Some(Duration::hours(1)), ..asking() }).await.unwrap();
+    let remind = Remind { after: Duration::hours(1), every: None, most: 1 };
+    let reminded = desk.ask(&agent, named("r", NewSlot { remind: Some(remind), ..asking() })).await.unwrap();
+    // As an older version asks: it knows of no timers.
+    let new = NewSlot { expires_in: Some(Duration::hours(2)), target: Some(Duration::hours(1)), ..asking() };
+    let old = desk.ask(&agent, named("o", new)).await.unwrap();
+    sqlx::query("delete from timer where slot_id = $1").bind(old.id.0).execute(&desk.engine.pool).await.unwrap();
+    let mut holder = desk.engine.pool.begin().await.unwrap();
+    sqlx::query("select from task where id = $1 for update").bind(held.task_id.0).execute(&mut *holder).await.unwrap();
+    desk.clock.advance(Duration::hours(3));
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let scheduler = tokio::spawn(timer::run(desk.engine.clone(), stopping));
+    let until = async |what: &str, met: &dyn Fn(Vec<String>, Status, Status) -> bool| {
+        for _ in 0..200 {
+            let told = kinds(&desk, &reminded).await;
+            if met(told, desk.slot(held.id).await.status, desk.slot(old.id).await.status) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        panic!("{what}");
+    };
+    until("the reminder fires", &|told, held, _| told == ["reminded"] && held == Status::Waiting).await;
+    holder.rollback().await.unwrap();
+    until("both expire", &|_, held, old| (held, old) == (Status::Expired, Status::Expired)).await;
+    assert!(desk.slot(old.id).await.breached_at.is_some());
+    stop.send(true).unwrap();
+    scheduler.await.unwrap();
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn work_waits_since_its_first_open_question_not_since_its_latest(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let first = desk.ask(&agent, asking()).await.unwrap();
+    desk.clock.advance(Duration::hours(1));
+    let second = NewSlot { task_id: Some(first.task_id), ..named("second", asking()) };
+    desk.ask(&agent, second).await.unwrap();
+    desk.clock.advance(Duration::hours(1));
+    desk.answer(Who::Mia, first.id, json!("Because.")).await.unwrap();
+    let noor = desk.person(Who::Noor).await;
+    let task = async || engine::task::get(&desk.engine, &noor, first.task_id).await.unwrap();
+    assert_eq!(task().await.waiting_since, Some(first.opened_at));
+    assert_eq!(task().await.waited, Duration::zero());
+}
+
+#[test]
+fn a_calendar_that_makes_no_sense_is_refused_in_a_sentence() {
+    let week = ["9-18", "", "", "", "", "", ""].map(str::to_owned);
+    let form = |change: &dyn Fn(&mut CalendarForm)| {
+        let mut form = CalendarForm { zone: "UTC".into(), week: week.clone(), holidays: String::new() };
+        change(&mut form);
+        form.read().map(|_| ()).map_err(|errors| errors.into_iter().map(|error| error.pointer).collect::<Vec<_>>())
+    };
+    assert!(form(&|_| {}).is_ok());
+    for (pointer, change) in [
+        ("/zone", &(|form: &mut CalendarForm| form.zone = "Mars/Olympus".into()) as &dyn Fn(&mut CalendarForm)),
+        ("/week/0", &|form| form.week = Default::default()),
+        ("/week/0", &|form| form.week[0] = "9-65535".into()),
+        ("/week/0", &|form| form.week[0] = "1093:0-12".into()),
+        ("/week/1", &|form| form.week[1] = "22-6".into()),
+        ("/holidays", &|form| form.holidays = "12-32 Nothing".into()),
+        ("/holidays", &|form| form.holidays = "9999-12-24 Too late".into()),
+        ("/holidays", &|form| form.holidays = (0..1_001).map(|n| format!("{}-01-01\n", 1950 + n)).collect()),
+        ("/holidays", &|form| form.holidays = "nonsense\n".repeat(50_000)),
+    ] {
+        assert_eq!(form(change), Err(vec![pointer.to_owned()]));
+    }
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn where_the_calendar_never_comes_so_far_the_plain_clock_counts(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    policy(
+        &desk,
+        PolicyForm { target: "4h".into(), remind_after: "1h".into(), business: true, ..PolicyForm::default() },
+    )
+    .await;
+    // Every Monday has hours, and every day is a holiday.
+    let days = NaiveDate::from_ymd_opt(2000, 1, 1).unwrap().iter_days().take(366);
+    let holidays = days.map(|day| day.format("%m-%d\n").to_string()).collect();
+    let form = CalendarForm { zone: "UTC".into(), week: ["9-18", "", "", "", "", "", ""].map(str::to_owned), holidays };
+    calendar::save(&desk.engine, &desk.person(Who::Ada).await, Owner::Site, Some(&form.read().unwrap())).await.unwrap();
+    let slot = desk.ask(&agent, asking()).await.unwrap();
+    assert_eq!(slot.due_at, Some(slot.opened_at + Duration::hours(4)));
+    desk.clock.advance(Duration::hours(1));
+    assert_eq!(timer::due(&desk.engine).await.unwrap(), 1);
 }

@@ -80,7 +80,13 @@ async fn number(pool: &PgPool, sql: &str) -> i64 {
     panic!("the database does not come back");
 }
 
-/// Works off a burst with two instances, of which one dies at `fault`, and some restarts of Postgres.
+/// Whether it stands still, as after SIGSTOP.
+fn stands_still(process: &Child) -> bool {
+    let Some(id) = process.id() else { return false };
+    std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") T "))
+}
+
+/// Works off a burst with two instances, of which one dies or stands still at `fault`, and some restarts of Postgres.
 async fn survives(fault: &str, restarts: usize) {
     let mut postgres = Postgres::start().await;
     let pool = PgPoolOptions::new()
@@ -109,11 +115,14 @@ async fn survives(fault: &str, restarts: usize) {
     .unwrap();
     let mut first = instance(&postgres.url, Some(fault));
     let mut second = instance(&postgres.url, None);
+    let stops = fault.ends_with(":stop");
     let (mut died, mut restarted) = (false, 0);
     for _ in 0..600 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let left = number(&pool, "select count(*) from timer").await;
-        if !died && first.try_wait().unwrap().is_some() {
+        if !died && stops {
+            died = stands_still(&first);
+        } else if !died && first.try_wait().unwrap().is_some() {
             died = true;
             first = instance(&postgres.url, None);
         }
@@ -127,6 +136,22 @@ async fn survives(fault: &str, restarts: usize) {
     }
     assert_eq!((died, restarted), (true, restarts), "it died at {fault}, and Postgres was restarted");
     assert_eq!(number(&pool, "select count(*) from timer").await, 0);
+    if stops {
+        // It goes on, finds its batch gone, and fires what comes: one reminder more, of its own.
+        second.kill().await.unwrap();
+        let id = first.id().unwrap().to_string();
+        Command::new("kill").args(["-CONT", &id]).status().await.unwrap();
+        sqlx::query("insert into timer (slot_id, kind, due_at, run_at, nth) select id, 'remind', now(), now(), 61 from slot limit 1")
+            .execute(&pool)
+            .await
+            .unwrap();
+        for _ in 0..200 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if number(&pool, "select count(*) from timer").await == 0 {
+                break;
+            }
+        }
+    }
     // Each reminder took effect once, in record, events and news alike.
     for told in [
         "select count(*) from record_line where kind = 'reminded'",
@@ -134,7 +159,7 @@ async fn survives(fault: &str, restarts: usize) {
         "select count(*) from outbox where type = 'slot.reminded'",
         "select count(*) from notification",
     ] {
-        assert_eq!(number(&pool, told).await, 6_000, "{told}");
+        assert_eq!(number(&pool, told).await, 6_000 + i64::from(stops), "{told}");
     }
     first.kill().await.unwrap();
     second.kill().await.unwrap();
@@ -150,4 +175,9 @@ async fn an_instance_killed_in_the_middle_of_a_batch_loses_no_timer_and_fires_no
 #[tokio::test]
 async fn timers_survive_a_kill_after_the_commit_and_restarts_of_postgres() {
     survives("timers.after_commit:2", 2).await;
+}
+
+#[tokio::test]
+async fn an_instance_that_stands_still_in_the_middle_of_a_batch_holds_nothing_up_and_writes_nothing_when_it_goes_on() {
+    survives("timers.before_commit:2:stop", 0).await;
 }

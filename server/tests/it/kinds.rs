@@ -129,7 +129,7 @@ async fn a_due_date_is_moved_by_who_may_and_reminders_are_taken(pool: PgPool) {
     let due = |body: Value| with(json!({ "reason": "They are away." }), body);
     let at = "2031-03-05T12:00:00Z";
     for (token, body, expected) in [
-        (&mia, due(json!({ "due_at": at })), (403, "not_yours")),
+        (&mia, due(json!({ "due_at": at })), (403, "forbidden")),
         (&noor, due(json!({})), (422, "invalid")),
         (&noor, due(json!({ "due_at": at, "expires_at": at })), (422, "invalid")),
         (&noor, due(json!({ "due_at": "tomorrow" })), (422, "invalid")),

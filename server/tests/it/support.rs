@@ -66,7 +66,8 @@ impl Site {
     }
 
     pub async fn person_token(&self, who: Who) -> String {
-        self.token(TokenOwner::Person(PEOPLE[who as usize].0.to_owned()), &["answer", "read"]).await
+        let scopes: &[&str] = if who == Who::Noor { &["answer", "read", "manage"] } else { &["answer", "read"] };
+        self.token(TokenOwner::Person(PEOPLE[who as usize].0.to_owned()), scopes).await
     }
 
     pub async fn ask(&self, body: Value) -> Value {

@@ -150,7 +150,7 @@ struct DueBody {
 }
 
 pub(super) async fn due(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
-    needs_one(&post.actor, &["ask", "manage", "answer"])?;
+    needs_one(&post.actor, &["ask", "manage"])?;
     let id = slot_id(&id)?;
     let moved = post.read::<DueBody>()?;
     let to = match (moved.due_at, moved.expires_at) {
