@@ -8,6 +8,8 @@ use crate::{FieldError, pointer};
 const LONGEST: usize = 20_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
 const MOST_REFERENCES: usize = 16;
+const MOST_PATTERNS: usize = 20;
+const LARGEST_PATTERN: usize = 1 << 20;
 
 /// The value as it will be kept; or what does not fit, field by field.
 pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
@@ -60,7 +62,7 @@ fn contains_nul(value: &Value) -> bool {
 }
 
 /// Refuses what is not a JSON Schema, or would fetch another document. Err is a sentence.
-pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
+pub fn check_schema(schema: &Value) -> Result<(), String> {
     if schema.to_string().len() > LARGEST_SCHEMA {
         return Err("A schema has at most 64 KiB.".to_owned());
     }
@@ -70,20 +72,61 @@ pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
     if contains_nul(schema) {
         return Err("A text cannot contain the character U+0000.".to_owned());
     }
-    // References that double at every level would take for ever to check.
-    if references(schema) > MOST_REFERENCES {
-        return Err(format!("A schema has at most {MOST_REFERENCES} references."));
-    }
+    bounded(schema)?;
     validator(schema).map(|_| ()).map_err(|error| format!("This is not a usable JSON Schema: {error}"))
 }
 
-fn references(schema: &Value) -> usize {
+/// Refuses what nobody could check in bounded time: too many references or patterns, and references that come back to
+/// where they are (an answer of a few kilobytes can keep such a schema busy for ever). Err is a sentence.
+fn bounded(schema: &Value) -> Result<(), String> {
+    // References that double at every level would take for ever to check.
+    if count(schema, &["$ref"]) > MOST_REFERENCES {
+        return Err(format!("A schema has at most {MOST_REFERENCES} references."));
+    }
+    if count(schema, &["$dynamicRef", "$recursiveRef"]) > 0 {
+        return Err("A schema refers to its parts with $ref only.".to_owned());
+    }
+    if count(schema, &["pattern", "patternProperties"]) > MOST_PATTERNS {
+        return Err(format!("A schema has at most {MOST_PATTERNS} patterns."));
+    }
+    follow(schema, schema, &mut Vec::new())
+}
+
+/// Follows every reference below `part`; `open` are the references on the way to it.
+fn follow<'a>(root: &'a Value, part: &'a Value, open: &mut Vec<&'a str>) -> Result<(), String> {
+    match part {
+        Value::Array(items) => items.iter().try_for_each(|item| follow(root, item, open)),
+        Value::Object(fields) => {
+            if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
+                let target =
+                    reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).ok_or_else(|| {
+                        format!("“{reference}” leads nowhere: a $ref is # and a JSON pointer into the same schema.")
+                    })?;
+                if open.contains(&reference) || std::ptr::eq(target, root) {
+                    return Err("A schema cannot refer to itself.".to_owned());
+                }
+                open.push(reference);
+                follow(root, target, open)?;
+                open.pop();
+            }
+            fields.values().try_for_each(|field| follow(root, field, open))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How often these keywords occur; a keyword with an object counts for each of its entries.
+fn count(schema: &Value, keywords: &[&str]) -> usize {
     match schema {
-        Value::Array(items) => items.iter().map(references).sum(),
+        Value::Array(items) => items.iter().map(|item| count(item, keywords)).sum(),
         Value::Object(fields) => fields
             .iter()
             .map(|(name, field)| {
-                usize::from(matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef")) + references(field)
+                let here = match field {
+                    Value::Object(entries) => entries.len(),
+                    _ => 1,
+                };
+                if keywords.contains(&name.as_str()) { here + count(field, keywords) } else { count(field, keywords) }
             })
             .sum(),
         _ => 0,
@@ -96,13 +139,16 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
         .with_draft(jsonschema::Draft::Draft202012)
         .should_validate_formats(true)
         // Linear time whatever the pattern: the schema is an agent's.
-        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .with_pattern_options(
+            jsonschema::PatternOptions::regex().size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN),
+        )
         .build(schema)
         .map_err(|error| error.to_string())
 }
 
 pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
-    let validator = validator(schema).map_err(|detail| {
+    // A slot of an older version may have a schema that is refused today.
+    let validator = bounded(schema).and_then(|()| validator(schema)).map_err(|detail| {
         vec![FieldError::new("", format!("The agent's schema cannot be used, so no answer can fit: {detail}"))]
     })?;
     let mut errors: Vec<FieldError> = Vec::new();

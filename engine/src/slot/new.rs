@@ -185,6 +185,12 @@ pub(super) fn check(new: &NewSlot) -> Result<(), Refusal> {
         && let Err(detail) = answer::check_schema(schema)
     {
         wrong("/schema", &detail);
+    } else if let Some(schema) = &new.schema {
+        for (at, option) in new.options.iter().enumerate() {
+            if answer::fits_schema(schema, &option.value).is_err() {
+                wrong(&format!("/options/{at}/value"), "Nobody could choose this: it does not fit the schema.");
+            }
+        }
     }
     if new.remind.is_some_and(|remind| !(0..=100).contains(&remind.most)) {
         wrong("/remind/most", "Remind at most 100 times.");

@@ -382,3 +382,29 @@ fn an_argument_may_be_called_arguments_and_its_edit_is_not_lost() {
     let value = slot::form::from_form(&slot, &typed, chrono_tz::UTC).unwrap();
     assert_eq!(value["arguments"], json!({ "arguments": { "amount": 50 }, "arguments_note": "new" }));
 }
+
+#[test]
+fn a_schema_that_refers_to_itself_or_costs_too_much_is_refused_when_asked() {
+    let refused = |schema: Value| answer::check_schema(&schema).is_err();
+    let twice = json!({ "$defs": { "a": { "anyOf": [{ "items": { "$ref": "#/$defs/a" } }, { "items": { "$ref": "#/$defs/a" } }] } }, "$ref": "#/$defs/a" });
+    assert!(refused(twice));
+    assert!(refused(json!({ "properties": { "again": { "$ref": "#" } } })));
+    let around = json!({ "$defs": { "a": { "not": { "$ref": "#/$defs/b" } }, "b": { "not": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" });
+    assert!(refused(around));
+    assert!(refused(json!({ "$ref": "#/$defs/nowhere" })));
+    assert!(refused(json!({ "$ref": "https://example.com/schema" })));
+    assert!(refused(json!({ "$dynamicRef": "#node" })));
+    assert!(refused(json!({ "type": "string", "pattern": "(\\p{L}{100}){100}" })));
+    let patterns: Vec<Value> = (0..21).map(|at| json!({ "pattern": format!("^{at}$") })).collect();
+    assert!(refused(json!({ "anyOf": patterns })));
+    let shared = json!({ "$defs": { "name": { "type": "string" } }, "properties": { "a": { "$ref": "#/$defs/name" }, "b": { "$ref": "#/$defs/name" } } });
+    assert_eq!(answer::check_schema(&shared), Ok(()));
+}
+
+#[test]
+fn a_default_of_null_leaves_the_field_empty() {
+    let FormShape::One(field) = shape(&slot(&json!({ "type": ["string", "null"], "default": null }))) else {
+        panic!("a text has a field");
+    };
+    assert_eq!(field.default, None);
+}

@@ -142,7 +142,7 @@ fn only(fields: &serde_json::Map<String, Value>, known: &[&str]) -> bool {
 }
 
 fn field(name: &str, pointer: &str, called: &str, schema: &Value, required: bool, input: Input) -> Field {
-    let default = schema.get("default").map(|value| match (&input, value) {
+    let default = schema.get("default").filter(|value| !value.is_null()).map(|value| match (&input, value) {
         (Input::Choice(_) | Input::Several(_), value) => value.to_string(),
         (Input::Lines(_), Value::Array(items)) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
         (_, value) => plain(value),
