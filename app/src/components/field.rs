@@ -23,13 +23,13 @@ pub(crate) fn control(field: Field, id: &str, typed: &Typed, prefix: &str) -> An
     }
     let help = (!words.is_empty()).then(|| view! { <p class="faint" id=help_id>{words}</p> });
     // What was typed, else what the asker proposes.
-    let text = match typed.is_blank() {
-        true => field.default.clone().unwrap_or_default(),
-        false => typed.value(&field.name),
+    let text = match typed.fills(&field.name) {
+        false => field.default.clone().unwrap_or_default(),
+        true => typed.value(&field.name),
     };
-    let chosen: Vec<String> = match typed.is_blank() {
-        true => field.default.iter().flat_map(|text| each(text)).collect(),
-        false => typed.values(&field.name),
+    let chosen: Vec<String> = match typed.fills(&field.name) {
+        false => field.default.iter().flat_map(|text| each(text)).collect(),
+        true => typed.values(&field.name),
     };
     let (name, required) = (format!("{prefix}{}", field.name), field.required);
     let optional = matches!(field.input, Input::Check { .. } | Input::Several(_));

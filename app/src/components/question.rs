@@ -46,10 +46,16 @@ pub(crate) fn Question(
         (!slot.context.is_empty()).then(|| view! { <div class="context" inner_html=markdown(&slot.context)></div> });
     let pending = slot.status == Status::Waiting;
     let standing = slot.standing(&person);
+    let typed = typed.at(slot.revision);
     let words = typed.words(slot.secret);
-    let kept = (!words.is_empty()).then(|| {
+    let words = (!words.is_empty()).then_some(words);
+    let kept = |words: Option<String>| {
+        words.map(|words| {
         view! { <div class="typed" data-test="typed"><p>"What you had typed:"</p><blockquote>{words}</blockquote></div> }
-    });
+    })
+    };
+    // Approving would else undo what changed underneath.
+    let outdated = kept(words.clone().filter(|_| typed.outdated && slot.kind == Kind::Approval));
     let form = |typed: Typed| match place {
         Place::Together => {
             let prefix = prefix(slot.id);
@@ -63,14 +69,16 @@ pub(crate) fn Question(
         _ => view! { <AnswerForm asked=slot.clone() back=back.clone() typed=typed/> }.into_any(),
     };
     let below = match (pending, &standing) {
-        (true, Standing::Asked) => form(typed),
+        (true, Standing::Asked) => view! { {outdated} {form(typed)} }.into_any(),
         (true, Standing::OnBehalf) => {
             let whom = format!("You answer on behalf of {}; it is recorded as yours.", slot.asked_words());
-            view! { <p class="faint">{whom}</p> {form(typed)} }.into_any()
+            view! { <p class="faint">{whom}</p> {outdated} {form(typed)} }.into_any()
         }
-        (true, Standing::MayOnlySee(sentence)) => view! { <p class="notice">{sentence.clone()}</p> {kept} }.into_any(),
+        (true, Standing::MayOnlySee(sentence)) => {
+            view! { <p class="notice">{sentence.clone()}</p> {kept(words)} }.into_any()
+        }
         (true, Standing::Hidden) => ().into_any(),
-        (false, _) => view! { {ended(&slot, &handed_in)} {kept} }.into_any(),
+        (false, _) => view! { {ended(&slot, &handed_in)} {kept(words)} }.into_any(),
     };
     let more = (place == Place::Within && pending && slot.may_be_handed_over_by(&person)).then(|| {
         view! { <p class="more"><a href=format!("/slots/{}", slot.id)>"Hand over, decline, or say that you are on it"</a></p> }

@@ -8,6 +8,8 @@ pub(crate) struct Typed {
     pub errors: Vec<FieldError>,
     /// Files that were sent with the form: id and name.
     pub files: Vec<(String, String)>,
+    /// The arguments changed underneath: the fields show the current ones, not those that were typed.
+    pub outdated: bool,
 }
 
 impl Typed {
@@ -24,6 +26,17 @@ impl Typed {
         self.fields.iter().filter(|(field, _)| field == name).map(|(_, text)| text.clone()).collect()
     }
 
+    /// The same, for a form of the slot's present `revision`.
+    pub(crate) fn at(self, revision: i32) -> Self {
+        let outdated = !self.is_blank() && self.value("revision") != revision.to_string();
+        Self { outdated, ..self }
+    }
+
+    /// Whether the field shows what was typed there, or else what the asker proposes.
+    pub(crate) fn fills(&self, name: &str) -> bool {
+        !self.is_blank() && !(self.outdated && name.starts_with("argument"))
+    }
+
     /// The name of a file that was sent, by its id.
     pub(crate) fn kept(&self, id: &str) -> Option<String> {
         self.files.iter().find(|(file, _)| file == id).map(|(_, name)| name.clone())
@@ -37,7 +50,11 @@ impl Typed {
                 || matches!(name, "reason" | "message" | "result")
         };
         let words = self.fields.iter().filter(|(name, text)| told(name) && !text.is_empty());
-        words.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+        let words = words.map(|(name, text)| match name.strip_prefix("argument/") {
+            Some(argument) => format!("{argument}: {text}"),
+            None => text.clone(),
+        });
+        words.collect::<Vec<_>>().join("\n")
     }
 
     /// The part of a form of several questions that is this one's: its fields and errors without their prefixes.
@@ -48,6 +65,6 @@ impl Typed {
             let inner = error.pointer.strip_prefix(pointer).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
             Some(FieldError::new(inner, error.detail.clone()))
         });
-        Self { fields: fields.collect(), errors: errors.collect(), files: self.files.clone() }
+        Self { fields: fields.collect(), errors: errors.collect(), files: self.files.clone(), outdated: self.outdated }
     }
 }

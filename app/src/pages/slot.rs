@@ -60,7 +60,8 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
             Redirect::to(&to).into_response()
         }
         Err(refusal) => {
-            let typed = Typed { fields: kept.fields, errors: refusal.errors().to_vec(), files: kept.files };
+            let typed =
+                Typed { fields: kept.fields, errors: refusal.errors().to_vec(), files: kept.files, outdated: false };
             again(&cx, &id, "answer", &refusal, typed, &back).await
         }
     }
@@ -115,7 +116,7 @@ async fn other(
         Ok(()) if read(cx, id).await.is_err() => Redirect::to("/").into_response(),
         Ok(()) => Redirect::to(&format!("/slots/{id}")).into_response(),
         Err(refusal) => {
-            let typed = Typed { fields, errors: refusal.errors().to_vec(), files: Vec::new() };
+            let typed = Typed { fields, errors: refusal.errors().to_vec(), files: Vec::new(), outdated: false };
             again(cx, id, form, &refusal, typed, "").await
         }
     }

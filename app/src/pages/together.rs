@@ -85,7 +85,7 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
         Err(refusal) => return refused(&cx, &refusal),
     };
     let ids: Vec<SlotId> = slots.iter().map(|slot| slot.id).collect();
-    let typed = Typed { fields: kept.fields, errors: Vec::new(), files: kept.files };
+    let typed = Typed { fields: kept.fields, errors: Vec::new(), files: kept.files, outdated: false };
     let done = match kept.refused {
         None => resolve(&cx, &id, slots, &typed).await,
         Some(refusal) => Err(refusal.into()),

@@ -408,3 +408,31 @@ fn a_default_of_null_leaves_the_field_empty() {
     };
     assert_eq!(field.default, None);
 }
+
+#[test]
+fn a_text_that_a_browser_sends_back_untouched_is_no_edit() {
+    let arguments = json!({ "body": "Dear all,\r\nbye\rB", "to": " b@example.org", "line": "one\ntwo", "empty": "x" });
+    let schema = json!({ "properties": { "to": { "type": "string", "format": "email" }, "line": { "type": "string", "maxLength": 99 },
+        "empty": { "type": "string" } } });
+    let action = Action {
+        tool: "send".to_owned(),
+        arguments: arguments.as_object().cloned().unwrap(),
+        editable: vec!["/body".to_owned(), "/to".to_owned(), "/line".to_owned(), "/empty".to_owned()],
+        schema: Some(schema),
+    };
+    let slot = Slot::bare(NewSlot { kind: Kind::Approval, action: Some(action), ..NewSlot::question("Send?") });
+    let read = |empty: &str| {
+        let typed = [
+            ("decision", "approve"),
+            ("argument/body", "Dear all,\r\nbye\r\nB"),
+            ("argument/to", "b@example.org"),
+            ("argument/line", "one\r\ntwo"),
+            ("argument/empty", empty),
+        ];
+        let typed = typed.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        from_form(&slot, &typed, UTC).unwrap()
+    };
+    assert_eq!(read("x"), json!({ "decision": "approve" }));
+    assert_eq!(read("")["arguments"]["empty"], json!(""), "a text may be emptied");
+    assert_eq!(read("")["arguments"]["body"], arguments["body"]);
+}

@@ -151,7 +151,12 @@ impl Typed<'_> {
                 continue;
             };
             // A field that did not come back (a form without it) changes nothing; an unticked box never comes.
-            if self.get(&field.name).is_none() && !place.is_boolean() {
+            let Some(text) = self.get(&field.name).or(place.is_boolean().then_some("")) else { continue };
+            if field
+                .default
+                .as_ref()
+                .is_some_and(|shown| !place.is_boolean() && sent_back(field, shown) == sent_back(field, text))
+            {
                 continue;
             }
             match self.read(field) {
@@ -167,6 +172,16 @@ impl Typed<'_> {
             true => json!({ "decision": "approve" }),
             false => json!({ "decision": "approve", "arguments": arguments }),
         })
+    }
+}
+
+/// What a browser sends of a text that nobody touched: with other line breaks, or none, and without spaces around an
+/// address. Nobody has edited that.
+fn sent_back(field: &Field, text: &str) -> String {
+    match &field.input {
+        Input::Text { kind: "email" | "url", .. } => text.replace(['\r', '\n'], "").trim().to_owned(),
+        Input::LongText { .. } | Input::Json => text.replace("\r\n", "\n").replace('\r', "\n"),
+        _ => text.replace(['\r', '\n'], ""),
     }
 }
 

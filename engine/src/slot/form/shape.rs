@@ -60,13 +60,23 @@ fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
         && !matches!(input, Input::File { .. } | Input::DateTime | Input::Lines(_) | Input::Several(_))
     {
         let text = if matches!(input, Input::Choice(_)) { value.to_string() } else { plain(value) };
-        let field = field(&name, &at, &last, schema, !value.is_boolean(), input);
+        let (input, required) = match input {
+            // A single line would lose the breaks.
+            Input::Text { kind: "text", min, max, .. } if text.contains(['\n', '\r']) => {
+                (Input::LongText { min, max }, min.is_some_and(|min| min > 0))
+            }
+            Input::Text { kind: "text", min, .. } | Input::LongText { min, .. } => {
+                (input, min.is_some_and(|min| min > 0))
+            }
+            input => (input, !value.is_boolean()),
+        };
+        let field = field(&name, &at, &last, schema, required, input);
         return Field { default: Some(text), ..field };
     }
     let (input, text) = match value {
         Value::Number(number) => (Input::Number { min: None, max: None, step: "any".to_owned() }, number.to_string()),
         Value::Bool(yes) => (Input::Check { must: false }, yes.to_string()),
-        Value::String(text) if text.contains('\n') || text.chars().count() > 100 => {
+        Value::String(text) if text.contains(['\n', '\r']) || text.chars().count() > 100 => {
             (Input::LongText { min: None, max: None }, text.clone())
         }
         Value::String(text) => (Input::Text { kind: "text", min: None, max: None, pattern: None }, text.clone()),
