@@ -34,7 +34,7 @@ impl Typed {
 
     /// Whether the field shows what was typed there, or else what the asker proposes.
     pub(crate) fn fills(&self, name: &str) -> bool {
-        !self.is_blank() && !(self.outdated && name.starts_with("argument"))
+        !(self.is_blank() || self.outdated && name.starts_with("argument"))
     }
 
     /// The name of a file that was sent, by its id.
