@@ -16,11 +16,11 @@ pub(crate) fn action(slot: &Slot) -> Option<AnyView> {
         let before = edits.iter().find(|edit| edit.pointer == pointer).map(|edit| {
             view! { <del><span class="sr-only">"before: "</span>{shown(&edit.before)}</del> " → " }
         });
-        view! { <tr><th scope="row">{name.clone()}</th><td>{before}<span class="argument">{shown(value)}</span></td></tr> }
+        view! { <tr><th scope="row">{visible(name)}</th><td>{before}<span class="argument">{shown(value)}</span></td></tr> }
     });
     let rows = rows.collect_view();
     let inner = edits.iter().filter(|edit| edit.pointer.matches('/').count() > 1).map(|edit| {
-        view! { <li>{edit.pointer.trim_start_matches('/').to_owned()} ": " <del>{shown(&edit.before)}</del> " → " {shown(&edit.after)}</li> }
+        view! { <li>{visible(edit.pointer.trim_start_matches('/'))} ": " <del>{shown(&edit.before)}</del> " → " {shown(&edit.after)}</li> }
     });
     let inner = inner.collect::<Vec<_>>();
     let inner = (!inner.is_empty()).then(|| view! { <ul class="plain">{inner}</ul> });
@@ -28,7 +28,7 @@ pub(crate) fn action(slot: &Slot) -> Option<AnyView> {
         let who = slot.edited_by.clone().unwrap_or_else(|| "Somebody".to_owned());
         view! { <p class="notice">{who} " changed what was asked."</p> }
     });
-    let json = format!("{:#}", Value::Object(arguments));
+    let json = visible(&format!("{:#}", Value::Object(arguments)));
     let digest = slot.digest.clone().filter(|_| slot.kind == Kind::Approval);
     let digest = digest.map(|digest| view! { <p class="faint">"SHA-256 of what runs: " <code>{digest}</code></p> });
     let used = slot.used_at.filter(|_| slot.is_approved()).map(|_| view! { <p class="faint">"It has run, once."</p> });
@@ -69,10 +69,39 @@ pub(crate) fn votes(slot: &Slot) -> Option<AnyView> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "(empty)".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible(text),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::Null => "(nothing)".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// The text with what cannot be seen made visible: characters that turn the reading direction, take no room or control a
+/// terminal could show another argument than the one that runs (Unicode TR 36).
+fn visible(text: &str) -> String {
+    let hidden = |letter: char| {
+        (letter.is_control() && !matches!(letter, '\n' | '\t'))
+            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.replace("\r\n", "\n").chars().fold(String::new(), |mut shown, letter| {
+        if hidden(letter) {
+            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(letter)));
+        } else {
+            shown.push(letter);
+        }
+        shown
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_hides_no_letter_from_whoever_approves_it() {
+        assert_eq!(shown(&Value::from("pay\u{202e}42\u{200b}\r")), "pay⟨U+202E⟩42⟨U+200B⟩⟨U+000D⟩");
+        assert_eq!(shown(&Value::from("two\nlines, ärger, 東")), "two\nlines, ärger, 東");
     }
 }

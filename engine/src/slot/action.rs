@@ -86,8 +86,9 @@ fn unfit(value: &Value, depth: usize) -> Option<&'static str> {
         _ if depth > 20 => Some("Arguments are at most 20 levels deep."),
         Value::Number(number) => {
             let whole = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-            whole
-                .is_some_and(|whole| whole > LARGEST_WHOLE)
+            // Written with a point or an exponent it is a float, and as much rounded.
+            let rounded = number.is_f64() && number.as_f64().is_some_and(|float| float.abs() > LARGEST_WHOLE as f64);
+            (rounded || whole.is_some_and(|whole| whole > LARGEST_WHOLE))
                 .then_some("A whole number above 2^53 reads differently in different programs: write it as a text.")
         }
         Value::String(text) if text.contains('\0') => Some("A text cannot contain the character U+0000."),
@@ -211,5 +212,12 @@ mod tests {
         ] {
             assert!(edit(wrong.clone()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_number_that_programs_read_differently_is_refused_however_it_is_written() {
+        assert!(unfit(&json!(9007199254740993_u64), 0).is_some());
+        assert!(unfit(&json!({ "n": [1e300] }), 0).is_some());
+        assert!(unfit(&json!([9007199254740992_u64, 12.5, -0.1]), 0).is_none());
     }
 }
