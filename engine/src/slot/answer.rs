@@ -1,5 +1,7 @@
 //! Whether an answer fits what was asked: its options, its schema (JSON Schema, draft 2020-12), or just words.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{Choice, Kind, Slot};
@@ -9,6 +11,9 @@ const LONGEST: usize = 20_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
 const MOST_REFERENCES: usize = 16;
 const MOST_PATTERNS: usize = 20;
+const MOST_UNEVALUATED: usize = 4;
+/// Parts of a schema times parts of a value: some seconds at the very worst.
+const MOST_WORK: u64 = 50_000_000;
 const LARGEST_PATTERN: usize = 1 << 20;
 
 /// The value as it will be kept; or what does not fit, field by field.
@@ -72,64 +77,112 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
     if contains_nul(schema) {
         return Err("A text cannot contain the character U+0000.".to_owned());
     }
-    bounded(schema)?;
+    cost(schema)?;
     validator(schema).map(|_| ()).map_err(|error| format!("This is not a usable JSON Schema: {error}"))
 }
 
-/// Refuses what nobody could check in bounded time: too many references or patterns, and references that come back to
-/// where they are (an answer of a few kilobytes can keep such a schema busy for ever). Err is a sentence.
-fn bounded(schema: &Value) -> Result<(), String> {
-    // References that double at every level would take for ever to check.
-    if count(schema, &["$ref"]) > MOST_REFERENCES {
+/// Whether every field of the format "file" is where [`super::form::files`] finds it, so that none is taken for a mere text.
+pub(super) fn files_are_found(schema: &Value) -> bool {
+    fn found(schema: &Value) -> usize {
+        let here = usize::from(schema.get("format").and_then(Value::as_str) == Some("file"));
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let inside: usize = properties.into_iter().flat_map(|properties| properties.values()).map(found).sum();
+        here + inside + schema.get("items").map_or(0, found)
+    }
+    fn all(schema: &Value) -> usize {
+        match schema {
+            Value::Array(items) => items.iter().map(all).sum(),
+            Value::Object(fields) => {
+                let here = usize::from(fields.get("format").and_then(Value::as_str) == Some("file"));
+                here + fields.values().map(all).sum::<usize>()
+            }
+            _ => 0,
+        }
+    }
+    found(schema) == all(schema)
+}
+
+/// How much work it is to check a value against a schema: the schema's parts, those behind references as often as they
+/// are referred to. Refuses (a sentence) what nobody could check in bounded time: too many references or patterns, and
+/// references that come back to where they are, with which an answer of a few kilobytes could keep an instance busy for
+/// ever.
+fn cost(schema: &Value) -> Result<u64, String> {
+    let count = |names: &[&str]| count(schema, names);
+    if count(&["$ref"]) > MOST_REFERENCES {
         return Err(format!("A schema has at most {MOST_REFERENCES} references."));
     }
-    if count(schema, &["$dynamicRef", "$recursiveRef"]) > 0 {
+    if count(&["$dynamicRef", "$recursiveRef"]) > 0 {
         return Err("A schema refers to its parts with $ref only.".to_owned());
     }
-    if count(schema, &["pattern", "patternProperties"]) > MOST_PATTERNS {
+    if count(&["$id"]) > usize::from(schema.get("$id").is_some()) {
+        return Err("Only the schema as a whole has an $id.".to_owned());
+    }
+    if count(&["pattern", "patternProperties"]) > MOST_PATTERNS {
         return Err(format!("A schema has at most {MOST_PATTERNS} patterns."));
     }
-    follow(schema, schema, &mut Vec::new())
+    // Each looks again at all that its neighbours looked at.
+    if count(&["unevaluatedItems", "unevaluatedProperties"]) > MOST_UNEVALUATED {
+        return Err(format!("A schema says at most {MOST_UNEVALUATED} times what becomes of the unevaluated."));
+    }
+    expanded(schema, schema, &mut HashMap::new())
 }
 
-/// Follows every reference below `part`; `open` are the references on the way to it.
-fn follow<'a>(root: &'a Value, part: &'a Value, open: &mut Vec<&'a str>) -> Result<(), String> {
+/// The parts of `part`; `known` are the references met so far, with None while they are followed.
+fn expanded<'a>(root: &'a Value, part: &'a Value, known: &mut HashMap<&'a str, Option<u64>>) -> Result<u64, String> {
+    let sum = |sum: u64, more: u64| sum.saturating_add(more);
     match part {
-        Value::Array(items) => items.iter().try_for_each(|item| follow(root, item, open)),
+        Value::Array(items) => items.iter().try_fold(1, |so_far, item| Ok(sum(so_far, expanded(root, item, known)?))),
         Value::Object(fields) => {
+            let mut parts = 1;
             if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
-                let target =
-                    reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).ok_or_else(|| {
-                        format!("“{reference}” leads nowhere: a $ref is # and a JSON pointer into the same schema.")
-                    })?;
-                if open.contains(&reference) || std::ptr::eq(target, root) {
-                    return Err("A schema cannot refer to itself.".to_owned());
-                }
-                open.push(reference);
-                follow(root, target, open)?;
-                open.pop();
+                let behind = match known.get(reference) {
+                    Some(Some(parts)) => *parts,
+                    Some(None) => return Err("A schema cannot refer to itself.".to_owned()),
+                    None => {
+                        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+                        let target = target.ok_or_else(|| {
+                            format!("“{reference}” leads nowhere: a $ref is # and a JSON pointer into the same schema.")
+                        })?;
+                        known.insert(reference, None);
+                        let parts = expanded(root, target, known)?;
+                        known.insert(reference, Some(parts));
+                        parts
+                    }
+                };
+                parts = sum(parts, behind);
             }
-            fields.values().try_for_each(|field| follow(root, field, open))
+            fields.values().try_fold(parts, |so_far, field| Ok(sum(so_far, expanded(root, field, known)?)))
         }
-        _ => Ok(()),
+        _ => Ok(1),
     }
 }
 
-/// How often these keywords occur; a keyword with an object counts for each of its entries.
+/// How often these keywords occur; one with an object counts for each of its entries.
 fn count(schema: &Value, keywords: &[&str]) -> usize {
     match schema {
         Value::Array(items) => items.iter().map(|item| count(item, keywords)).sum(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, field)| {
+        Value::Object(fields) => {
+            let of = |(name, field): (&String, &Value)| {
                 let here = match field {
+                    _ if !keywords.contains(&name.as_str()) => 0,
                     Value::Object(entries) => entries.len(),
                     _ => 1,
                 };
-                if keywords.contains(&name.as_str()) { here + count(field, keywords) } else { count(field, keywords) }
-            })
-            .sum(),
+                here + count(field, keywords)
+            };
+            fields.iter().map(of).sum()
+        }
         _ => 0,
+    }
+}
+
+/// How much there is to check in a value; long texts count more.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => 1 + text.len() as u64 / 64,
+        Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
+        Value::Object(fields) => 1 + fields.values().map(|field| 1 + size(field)).sum::<u64>(),
+        _ => 1,
     }
 }
 
@@ -147,10 +200,14 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
 }
 
 pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
-    // A slot of an older version may have a schema that is refused today.
-    let validator = bounded(schema).and_then(|()| validator(schema)).map_err(|detail| {
+    let unusable = |detail| {
         vec![FieldError::new("", format!("The agent's schema cannot be used, so no answer can fit: {detail}"))]
-    })?;
+    };
+    // A slot of an older version may have a schema that is refused today.
+    if cost(schema).map_err(unusable)?.saturating_mul(size(value)) > MOST_WORK {
+        return Err(vec![FieldError::new("", "This is too large to be checked against the agent's schema.")]);
+    }
+    let validator = validator(schema).map_err(unusable)?;
     let mut errors: Vec<FieldError> = Vec::new();
     for error in validator.iter_errors(value).take(20) {
         let found = in_words(&error);
