@@ -63,6 +63,11 @@ impl PersonActor {
         self.roles.contains(&Role::Admin)
     }
 
+    /// A token may be limited to less than its person may: then it manages nothing. A session is not.
+    pub fn may_manage(&self) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| scope == "manage"))
+    }
+
     /// May see every task and claim.
     pub fn sees_all(&self) -> bool {
         self.is_manager() || self.is_admin()

@@ -85,7 +85,8 @@ pub async fn news(engine: &Engine, person: &PersonActor) -> Result<Vec<News>, Re
                (top.id > p.notified_id) as "fresh!", (s.status = 'waiting') as "waits!"
         from top join slot s on s.id = top.slot_id join person p on p.id = $2
         where top.kind not in ('reminded', 'at_risk')
-           or not (p.id = any(s.declined) or s.votes @> jsonb_build_array(jsonb_build_object('id', p.id)))
+           or not (p.id = any(s.declined) or s.votes @> jsonb_build_array(jsonb_build_object('id', p.id))
+                   or s.votes @> jsonb_build_array(jsonb_build_object('covers', p.id)))
         order by top.id desc limit $3
         "#,
         &person.keys,

@@ -57,11 +57,17 @@ pub(crate) fn votes(slot: &Slot) -> Option<AnyView> {
         0 => format!("Needs {} approvals; nobody has approved yet.", slot.needs),
         count => format!("{count} of {} approvals: {names}.", slot.needs),
     };
+    let notes = slot.votes.iter().filter_map(|vote| {
+        let note = vote.note.clone()?;
+        Some(view! { <p class="faint">{vote.name.clone()} ": " {note}</p> })
+    });
+    let notes = notes.collect_view();
     Some(view! {
         <p class="votes" data-test="votes">
             <progress max=slot.needs.to_string() value=slot.votes.len().to_string() aria-label="Approvals so far"></progress>
             " " {so_far}
         </p>
+        {notes}
     }
     .into_any())
 }

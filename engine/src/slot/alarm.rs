@@ -7,7 +7,7 @@ use super::{
     reassign::{Handover, hand_to},
 };
 use crate::{
-    Refusal, Tx,
+    Engine, Refusal, Tx,
     ids::{AgentId, Id, PersonId, SlotId},
 };
 
@@ -37,7 +37,10 @@ pub(super) async fn reachable(tx: &mut Tx, reach: &Reach<'_>) -> Result<i64, Ref
     Ok(sqlx::query_scalar!(
         r#"select count(*) as "count!" from (
                select id from person where id = any($1)
-               union select cover_id from person where id = any($1) and covered
+               -- A seat counts once: its cover's only where its holder is gone.
+               union select cover_id from person
+                     where id = any($1) and covered and (disabled_at is not null or $6)
+                       and id is distinct from $4 and id <> all($5)
                union select person_id from group_member where group_id = any($2)
                union select person_id from person_role where role = any($3)
            ) who join person p on p.id = who.id
@@ -117,14 +120,58 @@ pub(crate) async fn raise(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn raise_for(tx: &mut Tx, slot: &Slot) -> Result<(), Refusal> {
+/// Raises the alarm for waiting slots that nobody can answer any more without anybody having said so: who was asked while
+/// they were being disabled, a group or a role that was emptied, a cover that is gone. Answers how many. One instance at a
+/// time.
+pub(crate) async fn sweep(engine: &Engine) -> Result<usize, Refusal> {
+    let mut tx = engine.begin().await?;
+    let mine =
+        sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock(7120435) as "mine!""#).fetch_one(tx.conn()).await?;
+    if !mine {
+        return Ok(0);
+    }
+    let ids = sqlx::query_scalar!(
+        r#"
+        with behind as materialized (
+            select key, p.id from acting_person p cross join unnest(p.keys) key
+        )
+        select s.id as "id: SlotId"
+        from slot s join task t on t.id = s.task_id
+        where s.status = 'waiting' and s.alarm is null
+          -- How many of several are still there is looked at one by one.
+          and (s.needs > 1 or not exists (
+              select 1 from slot_candidate c join behind b on b.key = c.candidate
+              where c.slot_id = s.id and b.id <> all(s.declined)
+                and (s.kind not in ('approval', 'human') or b.id is distinct from t.for_id)
+          ))
+        order by s.task_id, s.id limit 500
+        "#
+    )
+    .fetch_all(tx.conn())
+    .await?;
+    let mut raised = 0;
+    for id in ids {
+        let mut each = engine.begin().await?;
+        let Some(slot) = super::lock(&mut each, id).await? else { continue };
+        if slot.status == Status::Waiting && slot.alarm.is_none() && raise_for(&mut each, &slot).await? {
+            raised += 1;
+        }
+        each.commit().await?;
+    }
+    tx.commit().await?;
+    Ok(raised)
+}
+
+/// False when enough people can answer it.
+async fn raise_for(tx: &mut Tx, slot: &Slot) -> Result<bool, Refusal> {
     let without = slot.spent();
     let found = reachable(tx, &Reach { without: &without, ..Reach::of(slot, &slot.candidates) }).await?;
     if found >= slot.still_needs() {
-        return Ok(());
+        return Ok(false);
     }
     let said = sentence(slot.asked_words(), found, slot.needs);
     let asked = wider(tx, slot.agent_id, &slot.asked, slot.barred()).await?;
     let handover = Handover { alarm: Some(&said), ..Handover::new(slot, "alarm", &said) };
-    hand_to(tx, slot, asked, handover).await
+    hand_to(tx, slot, asked, handover).await?;
+    Ok(true)
 }

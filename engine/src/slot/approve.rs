@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sqlx::types::Json;
 
 use super::{
-    Action, Edit, Slot, Vote,
+    Action, Edit, Slot, Standing, Vote,
     action::{self, digest},
     answer,
     close::{self, Approved, Ending},
@@ -95,7 +95,15 @@ pub(super) async fn decide(
             let edited = edited.map(|arguments| (digest(&action.tool, &arguments), arguments));
             // Other arguments are another action: who approved the former has not approved this one.
             let mut votes = if edited.is_some() { Vec::new() } else { slot.votes.clone() };
-            votes.push(Vote { id: person.id, name: person.name.clone(), email: person.email.clone(), at: tx.now() });
+            let covers = behalf.and_then(|behalf| behalf.of).filter(|_| slot.standing(person) == Standing::Asked);
+            votes.push(Vote {
+                id: person.id,
+                name: person.name.clone(),
+                email: person.email.clone(),
+                at: tx.now(),
+                covers,
+                note: note.map(str::to_owned),
+            });
             let change = match edits.as_slice() {
                 [] => String::new(),
                 edits => format!(" with a change ({})", in_words(edits)),
@@ -165,7 +173,7 @@ async fn vote(
     said: &str,
 ) -> Result<bool, Refusal> {
     let now = tx.now();
-    let hidden_from: Vec<_> = slot.declined.iter().map(|id| id.0).chain(votes.iter().map(|vote| vote.id.0)).collect();
+    let hidden_from: Vec<_> = super::spent(&slot.declined, votes).iter().map(|id| id.0).collect();
     let voted = sqlx::query_scalar!(
         r#"
         -- The task's row first, as everything that changes its slots.

@@ -14,7 +14,9 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
         Actor::Agent(agent) if agent.id == slot.agent_id => (&agent.name, true),
         Actor::Agent(_) => return Err(Refusal::NotFound),
         Actor::Person(person) if slot.standing(person) == super::Standing::Hidden => return Err(Refusal::NotFound),
-        Actor::Person(person) => (&person.name, person.sees_all() || slot.for_id == Some(person.id)),
+        Actor::Person(person) => {
+            (&person.name, (person.sees_all() && person.may_manage()) || slot.for_id == Some(person.id))
+        }
     };
     if !may {
         return Err(Refusal::NotYours(

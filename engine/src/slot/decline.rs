@@ -41,13 +41,16 @@ pub async fn decline(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Re
         false => format!("{} declined: {reason} The question is now with {}.", person.name, asked.words),
     };
     let key = actor.key();
-    let handover = Handover { rung, declined: &declined, actor: &key, ..Handover::new(&slot, "declined", &said) };
+    // With the same parties as before, what was wrong with them still is.
+    let alarm = slot.alarm.as_deref().filter(|_| asked.keys == slot.candidates);
+    let handover =
+        Handover { alarm, rung, declined: &declined, actor: &key, ..Handover::new(&slot, "declined", &said) };
     hand_to(tx, &slot, asked, handover).await
 }
 
 /// Who is asked when those of `declined` are not: the others, else the next rung that has somebody.
 async fn left(tx: &mut Tx, slot: &Slot, email: &str, declined: &[PersonId]) -> Result<(Asked, i16), Refusal> {
-    let without: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
+    let without = super::spent(declined, &slot.votes);
     let names: Vec<String> = slot.asked.iter().filter(|name| *name != email).cloned().collect();
     let others = asked::named(tx, &names).await?;
     if ladder::is_enough(tx, slot, &others, &without).await? {

@@ -38,7 +38,11 @@ pub async fn deposit(
 ) -> Result<Deposited, Refusal> {
     let note = note.filter(|note| !note.trim().is_empty());
     // Who finds, when it writes, that something changed since it read (a vote more, handed on, an end), reads again.
-    for _ in 0..8 {
+    for attempt in 0..8 {
+        if attempt > 1 {
+            // Overtaken twice: nobody overtakes who holds the task's row.
+            super::lock(tx, id).await?;
+        }
         let slot = list::lean(tx.conn(), id).await?.ok_or(Refusal::NotFound)?;
         let person = match actor {
             Actor::Person(person) => person,
@@ -190,7 +194,7 @@ async fn may_answer(tx: &mut Tx, slot: &Slot, person: &PersonActor) -> Result<Op
 async fn covers(tx: &mut Tx, slot: &Slot, person: &PersonActor) -> Result<Option<Behalf>, Refusal> {
     let own = format!("person:{}", person.id);
     let mut absent = None;
-    for key in slot.candidates.iter().filter(|key| person.keys.contains(key)) {
+    for key in slot.candidates.iter().filter(|key| person.keys.contains(key) && slot.is_seat_of(key, person)) {
         match key.strip_prefix("person:") {
             Some(id) if *key != own => absent = id.parse::<PersonId>().ok(),
             // Asked themselves, in person or as one of a group.

@@ -48,6 +48,8 @@ pub async fn inbox(engine: &Engine, person: &PersonActor) -> Result<Vec<InboxLin
             cross join lateral (
                 select slot_id, priority, due_at, opened_at from slot_candidate
                 where candidate = key and p.id <> all(hidden_from)
+                  -- What an absent person had their say on is not their cover's either.
+                  and substr(key, 8) <> all(hidden_from::text[])
                 order by priority desc, due_at, opened_at, slot_id
                 limit 50
             ) c
@@ -98,7 +100,8 @@ pub async fn count(engine: &Engine, person: &PersonActor) -> Result<i64, Refusal
            from (
                select c.slot_id from acting_person p
                cross join unnest(p.keys) key
-               cross join lateral (select slot_id from slot_candidate where candidate = key and p.id <> all(hidden_from) limit 201) c
+               cross join lateral (select slot_id from slot_candidate where candidate = key and p.id <> all(hidden_from)
+                                    and substr(key, 8) <> all(hidden_from::text[]) limit 201) c
                where p.id = $1 limit 201
            ) counted"#,
         person.id.0,

@@ -307,7 +307,8 @@ pub async fn list(engine: &Engine, actor: &Actor, filter: ListOfSlots) -> Result
             slots!(
                 "where ($1::text is null or s.status = $1) and ($2::text is null or s.kind = $2)
                    and ($3::uuid is null or s.task_id = $3) and ($4::uuid is null or s.id < $4)
-                   and (case when $5 then s.candidates && $6
+                   and (case when $5 then s.candidates && $6 and $8 <> all(s.declined) and (s.kind not in ('approval', 'human') or t.for_id is distinct from $8)
+                                 and not (s.votes @> jsonb_build_array(jsonb_build_object('id', $8::uuid)) and s.status = 'waiting')
                              else $7 or s.candidates && $6 or t.for_id = $8 or a.sponsor_id = $8 end)
                  order by s.id desc limit $9",
                 status,

@@ -36,7 +36,7 @@ use crate::{
 };
 
 pub use action::{Action, Edit};
-pub(crate) use alarm::raise as raise_alarms;
+pub(crate) use alarm::{raise as raise_alarms, sweep as sweep_alarms};
 pub use cancel::cancel;
 pub(crate) use close::close_all;
 pub use decline::decline;
@@ -182,6 +182,11 @@ pub struct Vote {
     pub name: String,
     pub email: String,
     pub at: DateTime<Utc>,
+    /// Whose seat it took: that of somebody away, whom they cover.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<PersonId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Somebody who said "I'm on it", and until when.
@@ -326,6 +331,7 @@ impl Slot {
     /// the closing statement checks again ([`close`]) says the same in SQL.
     pub fn standing(&self, person: &PersonActor) -> Standing {
         let asked = self.candidates.iter().any(|key| person.keys.contains(key));
+        let seated = self.candidates.iter().any(|key| person.keys.contains(key) && self.is_seat_of(key, person));
         // The sponsor hears of it when it is late, and can read what they hear of.
         let concerns = person.sees_all() || self.for_id == Some(person.id) || self.sponsor_id == Some(person.id);
         let only_see = |sentence: String| match asked || concerns {
@@ -341,21 +347,27 @@ impl Slot {
                     .to_owned(),
             );
         }
-        if let Some(vote) = self.votes.iter().find(|vote| vote.id == person.id && self.status == Status::Waiting) {
+        let voted = |vote: &&Vote| vote.id == person.id || vote.covers == Some(person.id);
+        if let Some(vote) = self.votes.iter().find(voted).filter(|_| self.status == Status::Waiting) {
             let still = (self.needs as usize).saturating_sub(self.votes.len());
+            let who = if vote.id == person.id { "You" } else { &vote.name };
+            let whom = if vote.id == person.id { "" } else { " for you" };
             return only_see(format!(
-                "You approved this on {}; it needs {still} more.",
+                "{who} approved this{whom} on {}; it needs {still} more.",
                 vote.at.format("%-d %B %Y at %H:%M UTC")
             ));
         }
-        if asked && !self.declined.contains(&person.id) {
+        if seated && !self.declined.contains(&person.id) {
             return Standing::Asked;
         }
         if person.is_manager() || (self.kind == Kind::Human && person.is_admin()) {
             return Standing::OnBehalf;
         }
-        if asked {
+        if self.declined.contains(&person.id) && asked {
             return only_see("You declined this question; it is with others now.".to_owned());
+        }
+        if asked {
+            return only_see("Whom you cover for has no say in this any more: others decide.".to_owned());
         }
         only_see(format!(
             "This question is for {}: you can read it here, but only they or a manager can answer it.",
@@ -363,13 +375,22 @@ impl Slot {
         ))
     }
 
+    /// Whether the key lets `person`, who has it, answer: their own and those of their groups and roles do, an absent
+    /// person's only while that person could answer themselves.
+    fn is_seat_of(&self, key: &str, person: &PersonActor) -> bool {
+        match key.strip_prefix("person:").and_then(|id| id.parse().ok()) {
+            Some(seat) if seat != person.id => self.barred() != Some(seat) && !self.spent().contains(&seat),
+            _ => true,
+        }
+    }
+
     /// Whether `person` may hand it to somebody else: whoever was asked, or a manager; not whom it must not be decided by,
     /// who would choose their own judge.
     pub fn may_be_handed_over_by(&self, person: &PersonActor) -> bool {
-        let asked = self.candidates.iter().any(|key| person.keys.contains(key));
+        let asked = self.candidates.iter().any(|key| person.keys.contains(key) && self.is_seat_of(key, person));
         self.status == Status::Waiting
             && self.barred() != Some(person.id)
-            && (person.is_manager() || (asked && !self.declined.contains(&person.id)))
+            && ((person.is_manager() && person.may_manage()) || (asked && !self.declined.contains(&person.id)))
     }
 
     /// Who has no say in it, whatever their rights.
@@ -379,7 +400,7 @@ impl Slot {
 
     /// Who has had their say: declined, or voted.
     pub(super) fn spent(&self) -> Vec<PersonId> {
-        self.declined.iter().copied().chain(self.votes.iter().map(|vote| vote.id)).collect()
+        spent(&self.declined, &self.votes)
     }
 
     /// How many are still to decide it.
@@ -412,6 +433,12 @@ impl Slot {
             },
         })
     }
+}
+
+/// Who has had their say: whoever declined or voted, and for whom they voted.
+fn spent(declined: &[PersonId], votes: &[Vote]) -> Vec<PersonId> {
+    let voted = votes.iter().flat_map(|vote| std::iter::once(vote.id).chain(vote.covers));
+    declined.iter().copied().chain(voted).collect()
 }
 
 /// The slot, if `actor` may see it. Refuses with `not_found` otherwise: no difference is shown.

@@ -146,9 +146,22 @@ impl Slot {
 
 /// The name of a question that was given none: the same question has the same name.
 pub(super) fn digest(new: &NewSlot) -> String {
-    let question = json!([new.kind, new.message, new.options, new.schema, new.action]);
-    let canonical = serde_json_canonicalizer::to_vec(&question).unwrap_or_else(|_| question.to_string().into_bytes());
-    hex(&Sha256::digest(canonical)[..12])
+    hex(&Sha256::digest(question(&Slot::bare(new.clone())))[..12])
+}
+
+/// Whether `slot` asks what `new` does, so that an answer to the one is an answer to the other.
+pub(super) fn asks_the_same(slot: &Slot, new: &NewSlot) -> bool {
+    question(slot) == question(&Slot::bare(new.clone()))
+}
+
+/// What is asked, in one canonical form, however its numbers were written.
+fn question(slot: &Slot) -> Vec<u8> {
+    let mut question = json!([slot.kind, slot.message, slot.options, slot.schema, slot.action]);
+    // Only where it is not as ever: names that were given before these counted stay.
+    if slot.secret || slot.needs != 1 {
+        question = json!([question, slot.secret, slot.needs]);
+    }
+    serde_json_canonicalizer::to_vec(&question).unwrap_or_else(|_| question.to_string().into_bytes())
 }
 
 /// Whether it can be asked at all, whoever is asked.
@@ -186,6 +199,9 @@ pub(super) fn check(new: &NewSlot) -> Result<(), Refusal> {
     {
         wrong("/schema", &detail);
     } else if let Some(schema) = &new.schema {
+        if !answer::files_are_found(schema) {
+            wrong("/schema", "A field of the format “file” stands under properties or items, nowhere else.");
+        }
         for (at, option) in new.options.iter().enumerate() {
             if answer::fits_schema(schema, &option.value).is_err() {
                 wrong(&format!("/options/{at}/value"), "Nobody could choose this: it does not fit the schema.");

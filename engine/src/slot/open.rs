@@ -268,7 +268,7 @@ async fn asked_at_once(tx: &mut Tx, task: TaskId, new: &NewSlot, name: String) -
 /// The slot that stands under this name, when it asks the same.
 fn same(slot: Slot, new: &NewSlot, name: String) -> Result<Opened, Refusal> {
     // The same words about another action would be a yes to something else.
-    if slot.message != new.message || slot.kind != new.kind || slot.action != new.action {
+    if !new::asks_the_same(&slot, new) {
         return Err(Refusal::NameInUse(name));
     }
     Ok(Opened { slot, fresh: false })

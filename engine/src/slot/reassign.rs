@@ -77,7 +77,7 @@ pub async fn reassign(tx: &mut Tx, actor: &Actor, id: SlotId, to: &str, reason: 
     }
     // Handing it to somebody who declined is a new request to them.
     let declined: Vec<PersonId> = slot.declined.iter().copied().filter(|id| asked.assignee != Some(*id)).collect();
-    let without: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id)).collect();
+    let without = super::spent(&declined, &slot.votes);
     if !ladder::is_enough(tx, &slot, &asked, &without).await? {
         let why = match (slot.kind, slot.still_needs()) {
             (Kind::Human, _) => "taking work over is for managers and administrators".to_owned(),
@@ -99,7 +99,7 @@ pub(super) async fn hand_to(tx: &mut Tx, slot: &Slot, asked: Asked, to: Handover
     let now = tx.now();
     let waiting_on = format!("{} {}", slot.kind.waits_for(), asked.words);
     let declined: Vec<_> = to.declined.iter().map(|id| id.uuid()).collect();
-    let hidden_from: Vec<_> = declined.iter().copied().chain(slot.votes.iter().map(|vote| vote.id.uuid())).collect();
+    let hidden_from: Vec<_> = super::spent(to.declined, &slot.votes).iter().map(|id| id.uuid()).collect();
     let changed = sqlx::query!(
         "update slot set asked = $2, candidates = $3, assignee_id = $4, waiting_on = $5, rung = $6, expires_at = $7,
                          declined = $8, alarm = $9, handed = handed + 1, taken_by = null, taken_until = null

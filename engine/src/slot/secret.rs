@@ -84,12 +84,11 @@ pub async fn reseal(engine: &Engine, keys: &Keyring) -> Result<usize, Refusal> {
     Ok(count)
 }
 
-/// Whether one of these slots asks for a secret.
-pub async fn is_asked(engine: &Engine, slots: &[SlotId]) -> Result<bool, Refusal> {
+/// Which of these slots ask for a secret.
+pub async fn asked_by(engine: &Engine, slots: &[SlotId]) -> Result<Vec<SlotId>, Refusal> {
     let ids: Vec<_> = slots.iter().map(|id| id.0).collect();
-    let secret =
-        sqlx::query_scalar!(r#"select exists (select from slot where id = any($1) and secret) as "secret!""#, &ids);
-    Ok(secret.fetch_one(&engine.pool).await?)
+    let secret = sqlx::query_scalar!(r#"select id as "id: SlotId" from slot where id = any($1) and secret"#, &ids);
+    Ok(secret.fetch_all(&engine.pool).await?)
 }
 
 /// The secret's words, for the one answer that carries them.

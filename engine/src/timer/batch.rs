@@ -128,7 +128,8 @@ pub(super) async fn facts(tx: &mut Tx, timers: &[&Claimed]) -> Result<Vec<Facts>
         Facts,
         r#"select s.id as "slot: SlotId", s.task_id as "task: TaskId", s.candidates, s.waiting_on,
                   array(select 'person:' || id from unnest(s.declined) id
-                        union all select 'person:' || (vote ->> 'id') from jsonb_array_elements(s.votes) vote) as "spent!",
+                        union all select 'person:' || voter from jsonb_array_elements(s.votes) vote,
+                                         unnest(array[vote ->> 'id', vote ->> 'covers']) voter where voter is not null) as "spent!",
                   s.assignee_id as "assignee: PersonId", p.id as "sponsor?: PersonId", p.name as "sponsor_name?",
                   s.due_at, s.at_risk_at, s.breached_at, s.remind_business, s.escalate_business,
                   s.remind_every, s.remind_most, s.escalate_after

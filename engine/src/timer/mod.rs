@@ -10,12 +10,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
-use crate::{Engine, Refusal, Tx, ids::SlotId, person, policy::clocks::Timer, wake::Topic};
+use crate::{Engine, Refusal, Tx, ids::SlotId, person, policy::clocks::Timer, slot, wake::Topic};
 
 /// How long a lost wake-up can delay a timer.
 const POLL: Duration = Duration::from_secs(1);
-/// How often questions without timers are looked for, in polls.
-const ADOPTED_EVERY: u64 = 60;
+/// How often questions without timers, or without anybody to answer them, are looked for, in polls.
+const SWEPT_EVERY: u64 = 60;
 /// Timers that are claimed at a time.
 const BATCH: i64 = 1_000;
 /// The pause when what is due is in the hands of another instance, which may have stopped with it.
@@ -62,13 +62,15 @@ async fn lane(engine: &Engine, mut shutdown: watch::Receiver<bool>, lane: Lane) 
     }
 }
 
-/// What is looked for now and then: absences that begin and end, and questions without timers.
+/// What is looked for now and then: absences that begin and end, and questions without timers or without anybody who can
+/// answer.
 async fn others(engine: &Engine, mut shutdown: watch::Receiver<bool>) {
     let mut seconds = 0_u64;
     while !*shutdown.borrow() {
         let done = async {
-            if seconds.is_multiple_of(ADOPTED_EVERY) {
+            if seconds.is_multiple_of(SWEPT_EVERY) {
                 adopt(engine).await?;
+                slot::sweep_alarms(engine).await?;
             }
             person::away::due(engine).await
         };

@@ -1,5 +1,7 @@
 //! What ends a question, or moves it to somebody else: `answer`, `resolve`, `cancel`, `reassign`, and taking a secret.
 
+use std::borrow::Cow;
+
 use axum::{
     Extension, Json,
     extract::{Path, State},
@@ -36,18 +38,33 @@ pub(super) async fn answer(Path(id): Path<String>, post: Post) -> Result<Respons
     needs(&post.actor, "answer")?;
     let id = slot_id(&id)?;
     let answer = post.read::<AnswerBody>()?;
-    let known_by = known_by(&post, &[id]).await?;
-    post.once_known_by(known_by, async |tx| {
+    let known_by = known_by(&post, &[id], |known, _| known["value"] = Value::Null).await?;
+    post.once_known_by(&known_by, async |tx| {
         let deposited = slot::deposit(tx, &post.actor, id, answer.revision, answer.value, answer.note).await?;
         Ok((StatusCode::OK, done(id, deposited)))
     })
     .await
 }
 
-/// By what an answer is known again under its key: what is kept for that must not let a secret be guessed from it.
-async fn known_by<'a>(post: &'a Post, slots: &[SlotId]) -> Result<&'a [u8], Refusal> {
-    let secret = post.has_key() && slot::secret::is_asked(&post.http.engine, slots).await?;
-    Ok(if secret { b"a secret" } else { &post.body })
+/// By what an answer is known again under its key. What is kept for that must not let a secret be guessed from it, so each
+/// secret in the body is forgotten (`forget`) first.
+async fn known_by<'a>(
+    post: &'a Post,
+    slots: &[SlotId],
+    forget: impl Fn(&mut Value, SlotId),
+) -> Result<Cow<'a, [u8]>, Problem> {
+    if !post.has_key() {
+        return Ok(Cow::Borrowed(&post.body));
+    }
+    let secrets = slot::secret::asked_by(&post.http.engine, slots).await?;
+    if secrets.is_empty() {
+        return Ok(Cow::Borrowed(&post.body));
+    }
+    let mut known: Value = post.read()?;
+    for secret in secrets {
+        forget(&mut known, secret);
+    }
+    Ok(Cow::Owned(known.to_string().into_bytes()))
 }
 
 /// What came of an answer: "waiting" while an approval needs more.
@@ -77,8 +94,15 @@ pub(super) async fn resolve(Path(id): Path<String>, post: Post) -> Result<Respon
     let task: TaskId = id.parse().map_err(|_| Refusal::NotFound)?;
     let answers = post.read::<ResolveBody>()?.answers;
     let ids: Vec<SlotId> = answers.iter().map(|answer| answer.slot_id).collect();
-    let known_by = known_by(&post, &ids).await?;
-    post.once_known_by(known_by, async |tx| {
+    let forget = |known: &mut Value, secret: SlotId| {
+        for answer in known["answers"].as_array_mut().into_iter().flatten() {
+            if answer["slot_id"].as_str().and_then(|id| id.parse().ok()) == Some(secret) {
+                answer["value"] = Value::Null;
+            }
+        }
+    };
+    let known_by = known_by(&post, &ids, forget).await?;
+    post.once_known_by(&known_by, async |tx| {
         let answers = answers.into_iter().map(|answer| Resolved {
             slot: answer.slot_id,
             revision: answer.revision,

@@ -61,7 +61,8 @@ pub(super) fn shown(slot: &Slot) -> Value {
     let action = slot.action.as_ref().map(|action| {
         json!({ "tool": action.tool, "arguments": slot.arguments(), "editable": action.editable, "schema": action.schema })
     });
-    let votes: Vec<Value> = slot.votes.iter().map(|vote| json!({ "by": vote.email, "at": time(vote.at) })).collect();
+    let votes: Vec<Value> =
+        slot.votes.iter().map(|vote| json!({ "by": vote.email, "at": time(vote.at), "note": vote.note })).collect();
     json!({
         "id": slot.id,
         "task_id": slot.task_id,
