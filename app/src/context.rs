@@ -27,7 +27,7 @@ impl Cx {
 
     /// The reader's time zone.
     pub(crate) fn zone(&self) -> chrono_tz::Tz {
-        self.person().time_zone().parse().unwrap_or(chrono_tz::UTC)
+        self.person().zone()
     }
 
     pub(crate) fn actor(&self) -> Actor {

@@ -50,7 +50,7 @@ tokio::task_local! {
 const LARGEST_CALENDAR: usize = 2 * 1000 * 1000;
 
 /// Bytes of the largest form that hands in files.
-const LARGEST_FORM: usize = 32 * 1000 * 1000;
+const LARGEST_FORM: usize = 128 * 1000 * 1000;
 
 /// A Content-Disposition (RFC 6266): the file's name for old programs, and whole for the rest.
 pub fn content_disposition(kind: &str, name: &str) -> String {

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use crate::{
     REQUEST_ID,
-    components::{Alert, escape},
+    components::{Alert, WhatWasTyped, escape},
     context::{Cx, Guest},
 };
 
@@ -49,6 +49,11 @@ pub(crate) fn open_page(guest: &Guest, status: StatusCode, title: &str, view: im
 
 /// A refusal as a page of its own: a sentence, the request's id when the fault is ours, and a way on.
 pub(crate) fn refused(cx: &Cx, refusal: &Refusal) -> Response {
+    refused_with(cx, refusal, String::new())
+}
+
+/// The same, with the words that were typed and would else be lost.
+pub(crate) fn refused_with(cx: &Cx, refusal: &Refusal, words: String) -> Response {
     log(refusal);
     let status = status(refusal);
     let sentence = refusal.to_string();
@@ -56,6 +61,7 @@ pub(crate) fn refused(cx: &Cx, refusal: &Refusal) -> Response {
         view! {
             <h1>{heading(status)}</h1>
             <Alert sentence=sentence/>
+            {(!words.is_empty()).then(|| view! { <WhatWasTyped words=words/> })}
             <p><a href="/">"Back to your inbox"</a></p>
             {fault_id(status)}
         }

@@ -1,5 +1,7 @@
 //! Who is calling. An `Actor` comes from a session or a token and nowhere else.
 
+use chrono_tz::Tz;
+
 use crate::{
     ids::{AgentId, PersonId},
     person::Role,
@@ -46,6 +48,11 @@ impl PersonActor {
     }
     pub fn time_zone(&self) -> &str {
         &self.time_zone
+    }
+
+    /// The same as a zone to reckon in.
+    pub fn zone(&self) -> Tz {
+        self.time_zone.parse().unwrap_or(Tz::UTC)
     }
     pub fn roles(&self) -> &[Role] {
         &self.roles

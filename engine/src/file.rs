@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::{
     Actor, Engine, FieldError, Refusal, Tx, audit,
     ids::{AgentId, FileId, PersonId, SlotId},
-    slot,
+    slot, unseen,
 };
 
 /// Bytes of the largest file: 10 MB.
@@ -84,7 +84,7 @@ pub async fn add(tx: &mut Tx, actor: &Actor, name: &str, bytes: &[u8], pointer: 
         id.0,
         agent.map(|id| id.0),
         person.map(|id| id.0),
-        tidy(name),
+        tidy(name, media_type),
         media_type,
         bytes.len() as i32,
         bytes,
@@ -110,16 +110,29 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The last part of the name, without what could harm a header or a folder.
-fn tidy(name: &str) -> String {
+/// The last part of the name, without what could harm a header or a folder, and with an ending that says what it is.
+fn tidy(name: &str, media_type: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let tidy: String = last
         .chars()
-        .filter(|letter| !letter.is_control() && !matches!(letter, '"' | '<' | '>' | ':' | '|' | '?' | '*'))
+        .filter(|letter| !unseen::is_unseen(*letter))
+        .filter(|letter| !matches!(letter, '"' | '<' | '>' | ':' | '|' | '?' | '*'))
         .take(200)
         .collect();
-    let tidy = tidy.trim().trim_start_matches('.').to_owned();
-    if tidy.is_empty() { "file".to_owned() } else { tidy }
+    let tidy = tidy.trim().trim_start_matches('.');
+    let tidy = if tidy.is_empty() { "file" } else { tidy };
+    let endings: &[&str] = match media_type {
+        "application/pdf" => &[".pdf"],
+        "image/png" => &[".png"],
+        "image/jpeg" => &[".jpg", ".jpeg"],
+        // A text has many; but none that a computer would start.
+        _ => &[".txt", ".md", ".csv", ".tsv", ".json", ".log", ".xml", ".yaml", ".yml", ".eml", ".ics"],
+    };
+    let ends = tidy.to_lowercase();
+    match endings.iter().any(|ending| ends.ends_with(ending)) {
+        true => tidy.to_owned(),
+        false => format!("{tidy}{}", endings[0]),
+    }
 }
 
 /// A file with its content, for whoever may see its slot; one that nothing uses yet, for who brought it.
@@ -244,9 +257,18 @@ mod tests {
 
     #[test]
     fn a_files_name_can_harm_no_header_and_no_folder() {
-        assert_eq!(tidy("../../etc/passwd"), "passwd");
-        assert_eq!(tidy("C:\\x\\inv\r\nSet-Cookie: a=\"b\".pdf"), "invSet-Cookie a=b.pdf");
-        assert_eq!(tidy(".."), "file");
-        assert_eq!(tidy(""), "file");
+        let pdf = |name: &str| tidy(name, "application/pdf");
+        assert_eq!(tidy("../../etc/passwd", "text/plain"), "passwd.txt");
+        assert_eq!(pdf("C:\\x\\inv\r\nSet-Cookie: a=\"b\".PDF"), "invSet-Cookie a=b.PDF");
+        assert_eq!(pdf(".."), "file.pdf");
+        assert_eq!(tidy("", "image/png"), "file.png");
+    }
+
+    #[test]
+    fn a_files_name_says_what_it_is() {
+        assert_eq!(tidy("invoice\u{202e}fdp.exe", "image/jpeg"), "invoicefdp.exe.jpg");
+        assert_eq!(tidy("photo.JPEG", "image/jpeg"), "photo.JPEG");
+        assert_eq!(tidy("run.bat", "text/plain"), "run.bat.txt");
+        assert_eq!(tidy("lines.csv", "text/plain"), "lines.csv");
     }
 }

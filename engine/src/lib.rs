@@ -30,6 +30,7 @@ pub mod task;
 pub mod testing;
 pub mod timer;
 mod tx;
+pub mod unseen;
 pub mod wake;
 
 use std::sync::Arc;

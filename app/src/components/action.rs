@@ -3,6 +3,7 @@
 use engine::{
     pointer,
     slot::{Kind, Slot},
+    unseen::is_unseen,
 };
 use leptos::prelude::*;
 use serde_json::Value;
@@ -75,22 +76,21 @@ pub(crate) fn votes(slot: &Slot) -> Option<AnyView> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "(empty)".to_owned(),
+        // A text that reads like another kind of value is told apart from it.
+        Value::String(text) if serde_json::from_str::<Value>(text).is_ok() || matches!(text.as_str(), "yes" | "no") => {
+            format!("“{}”", visible(text))
+        }
         Value::String(text) => visible(text),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::Null => "(nothing)".to_owned(),
-        other => other.to_string(),
+        other => visible(&other.to_string()),
     }
 }
 
-/// The text with what cannot be seen made visible: characters that turn the reading direction, take no room or control a
-/// terminal could show another argument than the one that runs (Unicode TR 36).
+/// The text with what cannot be seen made visible, else another argument could be shown than the one that runs.
 fn visible(text: &str) -> String {
-    let hidden = |letter: char| {
-        (letter.is_control() && !matches!(letter, '\n' | '\t'))
-            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
+    let hidden = |letter: char| is_unseen(letter) && !matches!(letter, '\n' | '\t');
     text.replace("\r\n", "\n").chars().fold(String::new(), |mut shown, letter| {
         if hidden(letter) {
             shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(letter)));
@@ -109,5 +109,7 @@ mod tests {
     fn an_argument_hides_no_letter_from_whoever_approves_it() {
         assert_eq!(shown(&Value::from("pay\u{202e}42\u{200b}\r")), "pay⟨U+202E⟩42⟨U+200B⟩⟨U+000D⟩");
         assert_eq!(shown(&Value::from("two\nlines, ärger, 東")), "two\nlines, ärger, 東");
+        assert_eq!((shown(&Value::from(40)), shown(&Value::from("40"))), ("40".to_owned(), "“40”".to_owned()));
+        assert_eq!((shown(&Value::Bool(true)), shown(&Value::from("yes"))), ("yes".to_owned(), "“yes”".to_owned()));
     }
 }

@@ -1,5 +1,7 @@
 //! One labelled input with its help and what is wrong with it: the same for every schema.
 
+use chrono::DateTime;
+use chrono_tz::Tz;
 use engine::slot::form::{Field, Input, Item};
 use leptos::prelude::*;
 
@@ -24,7 +26,7 @@ pub(crate) fn control(field: Field, id: &str, typed: &Typed, prefix: &str) -> An
     let help = (!words.is_empty()).then(|| view! { <p class="faint" id=help_id>{words}</p> });
     // What was typed, else what the asker proposes.
     let text = match typed.fills(&field.name) {
-        false => field.default.clone().unwrap_or_default(),
+        false => proposed(&field, typed),
         true => typed.value(&field.name),
     };
     let chosen: Vec<String> = match typed.fills(&field.name) {
@@ -139,6 +141,17 @@ pub(crate) fn control(field: Field, id: &str, typed: &Typed, prefix: &str) -> An
         </div>
     }
     .into_any()
+}
+
+/// What the asker proposes, as the field shows it: a moment in the reader's zone, to the minute as a browser takes it.
+fn proposed(field: &Field, typed: &Typed) -> String {
+    let text = field.default.clone().unwrap_or_default();
+    match (&field.input, DateTime::parse_from_rfc3339(&text)) {
+        (Input::DateTime, Ok(at)) => {
+            at.with_timezone(&typed.zone.unwrap_or(Tz::UTC)).format("%Y-%m-%dT%H:%M:%S").to_string()
+        }
+        _ => text,
+    }
 }
 
 /// The values of a proposed list, each as the form sends it.

@@ -55,6 +55,12 @@ pub(crate) fn TextArea(
     }
 }
 
+/// Words that were typed into a form that is not there any more.
+#[component]
+pub(crate) fn WhatWasTyped(words: String) -> impl IntoView {
+    view! { <div class="typed" data-test="typed"><p>"What you had typed:"</p><blockquote>{words}</blockquote></div> }
+}
+
 /// A sentence that says what is wrong.
 #[component]
 pub(crate) fn Alert(sentence: String) -> impl IntoView {

@@ -12,7 +12,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 
 use super::{
-    AnswerForm, Typed,
+    AnswerForm, Typed, WhatWasTyped,
     action::{action, votes},
     ago, attached, inputs, markdown, until,
 };
@@ -46,14 +46,10 @@ pub(crate) fn Question(
         (!slot.context.is_empty()).then(|| view! { <div class="context" inner_html=markdown(&slot.context)></div> });
     let pending = slot.status == Status::Waiting;
     let standing = slot.standing(&person);
-    let typed = typed.at(slot.revision);
+    let typed = typed.at(slot.revision, person.zone());
     let words = typed.words(slot.secret);
     let words = (!words.is_empty()).then_some(words);
-    let kept = |words: Option<String>| {
-        words.map(|words| {
-        view! { <div class="typed" data-test="typed"><p>"What you had typed:"</p><blockquote>{words}</blockquote></div> }
-    })
-    };
+    let kept = |words: Option<String>| words.map(|words| view! { <WhatWasTyped words=words/> });
     // Approving would else undo what changed underneath.
     let outdated = kept(words.clone().filter(|_| typed.outdated && slot.kind == Kind::Approval));
     let form = |typed: Typed| match place {

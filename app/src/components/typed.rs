@@ -1,5 +1,6 @@
 //! What somebody typed into a form that was refused, so that nothing of it is lost.
 
+use chrono_tz::Tz;
 use engine::FieldError;
 
 #[derive(Clone, Default)]
@@ -10,6 +11,8 @@ pub(crate) struct Typed {
     pub files: Vec<(String, String)>,
     /// The arguments changed underneath: the fields show the current ones, not those that were typed.
     pub outdated: bool,
+    /// The reader's zone; UTC when None.
+    pub zone: Option<Tz>,
 }
 
 impl Typed {
@@ -26,10 +29,15 @@ impl Typed {
         self.fields.iter().filter(|(field, _)| field == name).map(|(_, text)| text.clone()).collect()
     }
 
-    /// The same, for a form of the slot's present `revision`.
-    pub(crate) fn at(self, revision: i32) -> Self {
+    /// What was typed into a form that came back as refused with `errors`.
+    pub(crate) fn new(fields: Vec<(String, String)>, errors: &[FieldError]) -> Self {
+        Self { fields, errors: errors.to_vec(), ..Self::default() }
+    }
+
+    /// The same, for a form of the slot's present `revision` and a reader in `zone`.
+    pub(crate) fn at(self, revision: i32, zone: Tz) -> Self {
         let outdated = !self.is_blank() && self.value("revision") != revision.to_string();
-        Self { outdated, ..self }
+        Self { outdated, zone: Some(zone), ..self }
     }
 
     /// Whether the field shows what was typed there, or else what the asker proposes.
@@ -65,6 +73,6 @@ impl Typed {
             let inner = error.pointer.strip_prefix(pointer).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
             Some(FieldError::new(inner, error.detail.clone()))
         });
-        Self { fields: fields.collect(), errors: errors.collect(), files: self.files.clone(), outdated: self.outdated }
+        Self { fields: fields.collect(), errors: errors.collect(), files: self.files.clone(), ..Self::default() }
     }
 }

@@ -11,10 +11,15 @@ use http::header;
 use super::Fields;
 use crate::{context::Cx, page::error_page};
 
+/// Bytes of one form that are kept in memory: 30 MB of files, and words.
+const MOST_KEPT: usize = 31 * 1000 * 1000;
+
 /// Fields in their order, and files.
 pub(crate) struct Sent {
     fields: Vec<(String, String)>,
     files: Vec<SentFile>,
+    /// All files together are larger than is let in; those that were are gone.
+    too_much: bool,
 }
 
 /// The field's name, the file's name, its content.
@@ -25,8 +30,8 @@ pub(crate) struct Kept {
     pub fields: Vec<(String, String)>,
     /// Id and name of the files that came with it.
     pub files: Vec<(String, String)>,
-    /// A file that was not let in.
-    pub refused: Option<Refusal>,
+    /// A file that was not let in: the name of its field, and why.
+    pub refused: Option<(String, Refusal)>,
 }
 
 impl<S: Send + Sync> FromRequest<S> for Sent {
@@ -36,19 +41,29 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.starts_with("multipart/form-data") {
             let Fields(fields) = Fields::from_request(request, state).await?;
-            return Ok(Self { fields, files: Vec::new() });
+            return Ok(Self { fields, files: Vec::new(), too_much: false });
         }
         let mut parts =
             Multipart::from_request(request, state).await.map_err(|rejection| error_page(rejection.status()))?;
-        let mut sent = Self { fields: Vec::new(), files: Vec::new() };
-        while let Some(part) = parts.next_field().await.map_err(|error| error_page(error.status()))? {
+        let mut sent = Self { fields: Vec::new(), files: Vec::new(), too_much: false };
+        let mut kept = 0;
+        while let Some(mut part) = parts.next_field().await.map_err(|error| error_page(error.status()))? {
             let name = part.name().unwrap_or_default().to_owned();
             let file = part.file_name().map(str::to_owned);
-            let bytes = part.bytes().await.map_err(|error| error_page(error.status()))?;
+            let mut bytes = Vec::new();
+            while let Some(chunk) = part.chunk().await.map_err(|error| error_page(error.status()))? {
+                // What is too large is read to its end, so that the form can come back with all else that was typed; but
+                // only so much of it is kept as shows that it is.
+                if bytes.len() <= file::LARGEST && kept < MOST_KEPT {
+                    kept += chunk.len();
+                    bytes.extend_from_slice(&chunk);
+                }
+                sent.too_much |= kept >= MOST_KEPT;
+            }
             match file {
                 // No file was chosen.
                 Some(file) if file.is_empty() && bytes.is_empty() => {}
-                Some(file) => sent.files.push((name, file, bytes)),
+                Some(file) => sent.files.push((name, file, bytes.into())),
                 None => {
                     let text = String::from_utf8_lossy(&bytes).replace('\0', "");
                     sent.fields.push((name, text));
@@ -69,6 +84,11 @@ impl Sent {
     pub(crate) async fn keep(self, cx: &Cx) -> Kept {
         let mut kept = Kept { fields: self.fields, files: Vec::new(), refused: None };
         for (name, file, bytes) in self.files {
+            if self.too_much {
+                let detail = "All files of one answer have at most 30 MB together.";
+                kept.refused = Some((name, Refusal::invalid("", detail)));
+                break;
+            }
             // Where the form points: the field's own place in its answer.
             let pointer = name.split_once("answer").map_or("", |(_, pointer)| pointer).to_owned();
             let added = async {
@@ -82,7 +102,7 @@ impl Sent {
                     kept.fields.retain(|(field, _)| *field != name);
                     kept.fields.push((name, id.to_string()));
                 }
-                Err(refusal) => kept.refused = Some(refusal),
+                Err(refusal) => kept.refused = Some((name, refusal)),
             }
         }
         let ids: Vec<_> = kept.fields.iter().filter_map(|(_, text)| text.parse().ok()).collect();

@@ -19,7 +19,7 @@ use super::{Fields, field, own_page, sent::Sent, together};
 use crate::{
     components::{Alert, Input, Place, Question, TextArea, Typed, Wrong, error_at},
     context::Cx,
-    page::{Frame, log, page, refused, status},
+    page::{Frame, log, page, refused, refused_with, status},
 };
 
 /// Which form on the page was refused, and with what.
@@ -46,13 +46,13 @@ async fn read(cx: &Cx, id: &str) -> Result<Slot, Refusal> {
 pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response {
     let slot = match read(&cx, &id).await {
         Ok(slot) => slot,
-        Err(refusal) => return refused(&cx, &refusal),
+        Err(gone) => return out_of_sight(&cx, &id, &gone, &Typed::new(sent.into_parts().0, &[])).await,
     };
     let kept = sent.keep(&cx).await;
     let back = field(&kept.fields, "back");
     let done = match kept.refused {
         None => deposit(&cx, &slot, &kept.fields).await,
-        Some(refusal) => Err(refusal),
+        Some((_, refusal)) => Err(refusal),
     };
     match done {
         Ok(()) => {
@@ -60,8 +60,7 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
             Redirect::to(&to).into_response()
         }
         Err(refusal) => {
-            let typed =
-                Typed { fields: kept.fields, errors: refusal.errors().to_vec(), files: kept.files, outdated: false };
+            let typed = Typed { files: kept.files, ..Typed::new(kept.fields, refusal.errors()) };
             again(&cx, &id, "answer", &refusal, typed, &back).await
         }
     }
@@ -75,9 +74,15 @@ async fn again(cx: &Cx, id: &str, form: &'static str, refusal: &Refusal, typed: 
             let refused = Refused { form, sentence: Some(refusal.to_string()), typed };
             shown(cx, slot, status(refusal), refused, back).await
         }
-        // Handed to others, it may be out of sight.
-        Err(gone) => refused(cx, &gone),
+        Err(gone) => out_of_sight(cx, id, &gone, &typed).await,
     }
+}
+
+/// Handed to others, the question is not shown any more; what was typed is, unless it was to be a secret.
+async fn out_of_sight(cx: &Cx, id: &str, gone: &Refusal, typed: &Typed) -> Response {
+    let slot: Option<SlotId> = id.parse().ok();
+    let secret = slot::secret::asked_by(&cx.engine, slot.as_slice()).await.map_or(true, |secrets| !secrets.is_empty());
+    refused_with(cx, gone, typed.words(secret))
 }
 
 async fn deposit(cx: &Cx, slot: &Slot, fields: &[(String, String)]) -> Result<(), Refusal> {
@@ -116,7 +121,7 @@ async fn other(
         Ok(()) if read(cx, id).await.is_err() => Redirect::to("/").into_response(),
         Ok(()) => Redirect::to(&format!("/slots/{id}")).into_response(),
         Err(refusal) => {
-            let typed = Typed { fields, errors: refusal.errors().to_vec(), files: Vec::new(), outdated: false };
+            let typed = Typed::new(fields, refusal.errors());
             again(cx, id, form, &refusal, typed, "").await
         }
     }

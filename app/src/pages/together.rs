@@ -17,7 +17,7 @@ use super::{field, own_page, sent::Sent};
 use crate::{
     components::{Alert, Place, Question, Typed, has_file, prefix},
     context::Cx,
-    page::{Frame, log, page, refused, status},
+    page::{Frame, log, page, refused, refused_with, status},
 };
 
 /// Those of one task that the reader may answer, when there are several; a takeover stands for itself.
@@ -82,13 +82,13 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
     let back = field(&kept.fields, "back");
     let slots = match answered(&cx, &kept.fields).await {
         Ok(slots) => slots,
-        Err(refusal) => return refused(&cx, &refusal),
+        Err(gone) => return out_of_sight(&cx, &gone, &Typed::new(kept.fields, &[])).await,
     };
     let ids: Vec<SlotId> = slots.iter().map(|slot| slot.id).collect();
-    let typed = Typed { fields: kept.fields, errors: Vec::new(), files: kept.files, outdated: false };
+    let typed = Typed { files: kept.files, ..Typed::new(kept.fields, &[]) };
     let done = match kept.refused {
         None => resolve(&cx, &id, slots, &typed).await,
-        Some(refusal) => Err(refusal.into()),
+        Some((name, refusal)) => Err(of_its_question(&slots, &name, refusal).into()),
     };
     match done {
         Ok(()) => Redirect::to(own_page(&back).unwrap_or("/")).into_response(),
@@ -98,7 +98,7 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
             for id in ids {
                 match slot::get(&cx.engine, &cx.actor(), id).await {
                     Ok(slot) => now.push(slot),
-                    Err(gone) => return refused(&cx, &gone),
+                    Err(gone) => return out_of_sight(&cx, &gone, &typed).await,
                 }
             }
             let which = at.and_then(|at| now.get(at)).filter(|_| refusal.errors().is_empty());
@@ -113,15 +113,37 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
     }
 }
 
-/// The slots that the form names, in its order.
+/// The questions that the form names, in its order.
+fn named(fields: &[(String, String)]) -> Vec<SlotId> {
+    fields.iter().filter_map(|(name, _)| name.strip_suffix(":revision")?.parse().ok()).collect()
+}
+
 async fn answered(cx: &Cx, fields: &[(String, String)]) -> Result<Vec<Slot>, Refusal> {
     let mut slots = Vec::new();
-    for (name, _) in fields {
-        let Some(id) = name.strip_suffix(":revision") else { continue };
-        let id: SlotId = id.parse().map_err(|_| Refusal::NotFound)?;
+    for id in named(fields) {
         slots.push(slot::get(&cx.engine, &cx.actor(), id).await?);
     }
     if slots.is_empty() { Err(Refusal::NotFound) } else { Ok(slots) }
+}
+
+/// What is wrong with the file of field `name`, where the form of all the questions shows it.
+fn of_its_question(slots: &[Slot], name: &str, refusal: Refusal) -> Refusal {
+    let Some(at) = slots.iter().position(|slot| name.starts_with(&prefix(slot.id))) else { return refusal };
+    let errors = refusal.errors().iter();
+    let errors: Vec<_> =
+        errors.map(|error| FieldError::new(format!("/answers/{at}/value{}", error.pointer), &error.detail)).collect();
+    if errors.is_empty() { refusal } else { Refusal::Invalid(errors) }
+}
+
+/// One of the questions went to others: what was typed is shown, but no secret.
+async fn out_of_sight(cx: &Cx, gone: &Refusal, typed: &Typed) -> Response {
+    let ids = named(&typed.fields);
+    let secrets = slot::secret::asked_by(&cx.engine, &ids).await;
+    let words = ids.iter().map(|id| {
+        let secret = secrets.as_ref().map_or(true, |secrets| secrets.contains(id));
+        typed.of(&prefix(*id), "").words(secret)
+    });
+    refused_with(cx, gone, words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 async fn resolve(cx: &Cx, task: &str, slots: Vec<Slot>, typed: &Typed) -> Result<(), NotResolved> {

@@ -120,7 +120,7 @@ impl Typed<'_> {
         }
         let value = match &field.input {
             Input::Text { .. } | Input::LongText { .. } | Input::File { .. } => Value::String(text),
-            Input::Number { .. } => number(&text).ok_or_else(|| wrong("Write a number, for example 12.50."))?,
+            Input::Number { .. } => number(&text).map_err(|detail| wrong(&detail))?,
             Input::DateTime => moment(&text, self.zone)
                 .map(|at| Value::String(at.to_rfc3339_opts(SecondsFormat::AutoSi, true)))
                 .ok_or_else(|| wrong("Write a date and a time, for example 2026-12-24T18:00."))?,
@@ -185,14 +185,27 @@ fn sent_back(field: &Field, text: &str) -> String {
     }
 }
 
-/// A number as it was typed: whole ones stay whole, and nothing that is not finite gets in.
-fn number(text: &str) -> Option<Value> {
+/// A number as it was typed: whole ones stay whole, nothing that is not finite gets in, and nothing that would be kept as
+/// another number. Err is a sentence.
+fn number(text: &str) -> Result<Value, String> {
     let text = text.trim();
     if let Ok(whole) = text.parse::<i64>() {
-        return Some(Value::Number(whole.into()));
+        return Ok(Value::Number(whole.into()));
     }
-    let number: f64 = text.parse().ok()?;
-    Number::from_f64(number).map(Value::Number)
+    let number = text.parse().ok().and_then(Number::from_f64);
+    let number = number.ok_or_else(|| format!("“{text}” is not a number. Write one, for example 12.50."))?;
+    let kept = number.to_string();
+    if digits(text) == digits(&kept) {
+        return Ok(Value::Number(number));
+    }
+    Err(format!("“{text}” has more digits than a number keeps: it would become {kept}."))
+}
+
+/// The digits that count, without where the point stands.
+fn digits(number: &str) -> String {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').to_owned()
 }
 
 fn lines(text: &str, item: Item) -> Result<Vec<Value>, String> {
@@ -200,7 +213,7 @@ fn lines(text: &str, item: Item) -> Result<Vec<Value>, String> {
         .filter(|line| !line.trim().is_empty())
         .map(|line| match item {
             Item::Text => Ok(Value::String(line.to_owned())),
-            Item::Number => number(line).ok_or_else(|| format!("“{line}” is not a number: write one to a line.")),
+            Item::Number => number(line),
         })
         .collect()
 }
@@ -220,4 +233,21 @@ pub fn moment(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
 
 fn one(pointer: &str, detail: impl Into<String>) -> Vec<FieldError> {
     vec![FieldError::new(pointer, detail)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_kept_as_it_was_typed_or_not_at_all() {
+        for kept in ["0", "-3", "12.50", "0.1", "1e3", "-0.000", "9007199254740993", "1.7976931348623157e308"] {
+            assert!(number(kept).is_ok(), "{kept}");
+        }
+        for lost in
+            ["0.1234567890123456789", "99999999999999999999", "1e400", "1e-400", "NaN", "inf", "12,5", "", "0x1"]
+        {
+            assert!(number(lost).is_err(), "{lost}");
+        }
+    }
 }

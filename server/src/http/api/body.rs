@@ -1,8 +1,9 @@
-//! Request bodies: JSON, no unknown field, no guess.
+//! Request bodies (JSON, no unknown field, no guess) and queries.
 
 use axum::{
     body::Bytes,
-    http::{HeaderMap, header},
+    extract::{FromRequestParts, Query},
+    http::{HeaderMap, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,6 +33,20 @@ pub(super) fn read<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Re
             Problem::simple(400, "malformed", format!("The body is not JSON: {error}."))
         }
     })
+}
+
+/// What stands behind the question mark; what does not fit is 422.
+pub(super) struct Asked<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(Problem::field("", format!("The query does not fit: {}.", error.body_text()))),
+        }
+    }
 }
 
 fn capitalised(text: &str) -> String {

@@ -3,7 +3,7 @@
 
 use axum::{
     Extension,
-    extract::{Path, Query, State},
+    extract::{Path, State},
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -11,7 +11,7 @@ use engine::{Actor, Refusal, file, ids::FileId};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{super::Http, Problem, auth::needs, idempotent::Post};
+use super::{super::Http, Problem, auth::needs, body::Asked, idempotent::Post};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ pub(super) struct AddQuery {
     name: String,
 }
 
-pub(super) async fn add(Query(query): Query<AddQuery>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn add(Asked(query): Asked<AddQuery>, post: Post) -> Result<Response, Problem> {
     needs(&post.actor, if matches!(post.actor, Actor::Agent(_)) { "ask" } else { "answer" })?;
     post.once(async |tx| {
         let id = file::add(tx, &post.actor, &query.name, &post.body, "").await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Extension, Json,
-    extract::{Path, Query, State},
+    extract::{Path, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -22,6 +22,7 @@ use super::{
     super::Http,
     Problem,
     auth::needs,
+    body::Asked,
     idempotent::Post,
     shown::{shown, with_files},
 };
@@ -148,11 +149,9 @@ pub(super) struct ListQuery {
 pub(super) async fn list(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
-    query: Result<Query<ListQuery>, axum::extract::rejection::QueryRejection>,
+    Asked(query): Asked<ListQuery>,
 ) -> Result<Response, Problem> {
     needs(&actor, "read")?;
-    let Query(query) =
-        query.map_err(|error| Problem::field("", format!("The query does not fit: {}.", error.body_text())))?;
     let limit = query.limit.unwrap_or(50);
     if !(1..=200).contains(&limit) {
         return Err(Problem::field("/limit", "A limit is between 1 and 200."));
@@ -185,7 +184,7 @@ pub(super) async fn get(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
-    Query(query): Query<WaitQuery>,
+    Asked(query): Asked<WaitQuery>,
 ) -> Result<Response, Problem> {
     needs(&actor, "read")?;
     let id = slot_id(&id)?;
