@@ -59,8 +59,16 @@ async fn fire_some(engine: &Engine, all: bool, most: i64) -> Result<(usize, usiz
             -- What else fell due of the same questions goes before: one that expires was late first.
             select id from timer where $3 > 1 and not failed and run_at <= $1 and slot_id in (select slot_id from due)
             for update skip locked
+        ), ours as materialized (
+            select id from due union select id from also
+        ), left_alone as materialized (
+            -- Another instance or lane is firing something of the same question: not before that is done, else an expiry ends
+            -- what was late first and its breach is never stamped. When they are tried one by one, nothing waits for a failure.
+            select due.id from due where $3 > 1 and exists (
+                select 1 from timer other where other.slot_id = due.slot_id and not other.failed and other.run_at <= $1
+                  and other.id not in (select id from ours))
         )
-        delete from timer where id in (select id from due union select id from also)
+        delete from timer where id in (select id from ours except select id from left_alone)
         returning timer.id, slot_id as "slot_id: SlotId", kind as "kind: Timer", due_at, nth
         "#,
         now,

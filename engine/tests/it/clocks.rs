@@ -640,8 +640,27 @@ async fn a_reminder_does_not_wait_for_an_expiry_whose_task_is_held_and_questions
     until("the reminder fires", &|told, held, _| told == ["reminded"] && held == Status::Waiting).await;
     holder.rollback().await.unwrap();
     until("both expire", &|_, held, old| (held, old) == (Status::Expired, Status::Expired)).await;
+    assert!(desk.slot(old.id).await.breached_at.is_some());
     stop.send(true).unwrap();
     scheduler.await.unwrap();
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn an_expiry_does_not_overtake_the_breach_that_somebody_else_is_firing(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let new = NewSlot { expires_in: Some(Duration::hours(2)), target: Some(Duration::hours(1)), ..asking() };
+    let slot = desk.ask(&agent, new).await.unwrap();
+    let mut other = desk.engine.pool.begin().await.unwrap();
+    let held = "select from timer where slot_id = $1 and kind = 'breach' for update";
+    sqlx::query(held).bind(slot.id.0).execute(&mut *other).await.unwrap();
+    desk.clock.advance(Duration::hours(3));
+    timer::due(&desk.engine).await.unwrap();
+    assert_eq!(desk.slot(slot.id).await.status, Status::Waiting);
+    other.rollback().await.unwrap();
+    timer::due(&desk.engine).await.unwrap();
+    let ended = desk.slot(slot.id).await;
+    assert_eq!((ended.status, ended.breached_at), (Status::Expired, Some(slot.opened_at + Duration::hours(1))));
 }
 
 #[sqlx::test(migrations = "../migrations")]
