@@ -120,45 +120,47 @@ pub(crate) async fn raise(tx: &mut Tx, keys: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Raises the alarm for waiting slots that nobody can answer any more without anybody having said so: who was asked while
-/// they were being disabled, a group or a role that was emptied, a cover that is gone. Answers how many. One instance at a
-/// time.
-pub(crate) async fn sweep(engine: &Engine) -> Result<usize, Refusal> {
-    let mut tx = engine.begin().await?;
-    let mine =
-        sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock(7120435) as "mine!""#).fetch_one(tx.conn()).await?;
-    if !mine {
-        return Ok(0);
-    }
+/// Raises the alarm for waiting slots that too few can answer any more without anybody having said so: who was asked while
+/// they were being disabled, a group or a role that was emptied, a cover that is gone. Answers how many.
+pub async fn sweep(engine: &Engine) -> Result<usize, Refusal> {
+    let mut conn = engine.pool.acquire().await?;
     let ids = sqlx::query_scalar!(
         r#"
         with behind as materialized (
             select key, p.id from acting_person p cross join unnest(p.keys) key
+        ), manned as materialized (
+            select key, count(*) as people from behind group by key
+        ), thin as materialized (
+            -- Where one group or role alone has plenty, nobody needs to be looked at one by one.
+            select s.id, s.task_id, s.kind, s.needs, s.votes, s.declined
+            from slot s join slot_candidate c on c.slot_id = s.id left join manned m on m.key = c.candidate
+            where s.status = 'waiting' and s.alarm is null
+            group by s.id
+            having coalesce(max(m.people), 0) <= s.needs + cardinality(s.declined) + 2 * jsonb_array_length(s.votes)
         )
-        select s.id as "id: SlotId"
-        from slot s join task t on t.id = s.task_id
-        where s.status = 'waiting' and s.alarm is null
-          -- How many of several are still there is looked at one by one.
-          and (s.needs > 1 or not exists (
-              select 1 from slot_candidate c join behind b on b.key = c.candidate
-              where c.slot_id = s.id and b.id <> all(s.declined)
-                and (s.kind not in ('approval', 'human') or b.id is distinct from t.for_id)
-          ))
-        order by s.task_id, s.id limit 500
+        select thin.id as "id: SlotId"
+        from thin join task t on t.id = thin.task_id join slot_candidate c on c.slot_id = thin.id
+        left join behind b on b.key = c.candidate and b.id <> all(thin.declined)
+            and (thin.kind not in ('approval', 'human') or b.id is distinct from t.for_id)
+            and not thin.votes @> jsonb_build_array(jsonb_build_object('id', b.id))
+        group by thin.id, thin.needs, thin.votes
+        having count(distinct b.id) < thin.needs - jsonb_array_length(thin.votes)
+        order by thin.id limit 500
         "#
     )
-    .fetch_all(tx.conn())
+    .fetch_all(&mut *conn)
     .await?;
+    drop(conn);
     let mut raised = 0;
     for id in ids {
-        let mut each = engine.begin().await?;
-        let Some(slot) = super::lock(&mut each, id).await? else { continue };
-        if slot.status == Status::Waiting && slot.alarm.is_none() && raise_for(&mut each, &slot).await? {
+        let mut tx = engine.begin().await?;
+        let Some(slot) = super::lock(&mut tx, id).await? else { continue };
+        // What was found is looked at again with the task held: another instance may have been here.
+        if slot.status == Status::Waiting && slot.alarm.is_none() && raise_for(&mut tx, &slot).await? {
             raised += 1;
         }
-        each.commit().await?;
+        tx.commit().await?;
     }
-    tx.commit().await?;
     Ok(raised)
 }
 

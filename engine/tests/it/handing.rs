@@ -128,6 +128,55 @@ async fn a_cover_answers_on_behalf_of_who_is_away_and_only_meanwhile(pool: PgPoo
 }
 
 #[sqlx::test(migrations = "../migrations")]
+async fn a_cover_and_who_they_cover_have_one_vote_between_them(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let away = AwayForm { from: "2031-03-03".into(), until: "2031-03-05".into(), cover: "sam@layby.example".into() };
+    person::away::go_away(&desk.engine, &desk.person(Who::Mia).await, &away).await.unwrap();
+    desk.settle().await;
+    let asked = ["mia@layby.example", "noor@layby.example"];
+    let first = desk.ask(&agent, refund(&asked, 2)).await.unwrap();
+    assert_eq!(first.alarm, None);
+    // Mia votes although she is away: her seat is used, so her cover has no say.
+    desk.decide(Who::Mia, first.id, 1, approve()).await.unwrap();
+    assert_eq!(desk.inbox(Who::Sam).await, 0);
+    assert_eq!(desk.decide(Who::Sam, first.id, 1, approve()).await.unwrap_err().code(), "not_yours");
+    desk.decide(Who::Noor, first.id, 1, approve()).await.unwrap();
+    assert_eq!(desk.slot(first.id).await.status, Status::Answered);
+    // The other way round.
+    let second = desk.ask(&agent, named("second", refund(&asked, 2))).await.unwrap();
+    desk.decide(Who::Sam, second.id, 1, approve()).await.unwrap();
+    assert_eq!(desk.inbox(Who::Mia).await, 0);
+    assert_eq!(desk.decide(Who::Mia, second.id, 1, approve()).await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.decide(Who::Sam, second.id, 1, approve()).await.unwrap_err().code(), "not_yours");
+    assert_eq!(desk.slot(second.id).await.votes[0].covers, Some(desk.id(Who::Mia)));
+    // Mia and her cover are not two.
+    let third = desk.ask(&agent, named("third", refund(&["mia@layby.example"], 2))).await.unwrap();
+    assert!(third.alarm.as_deref().unwrap().contains("only 1"), "{:?}", third.alarm);
+}
+
+#[sqlx::test(migrations = "../migrations")]
+async fn a_question_whose_people_vanish_without_a_word_is_found_and_raises_the_alarm(pool: PgPool) {
+    let desk = TestDesk::new(pool, NONE).await;
+    let agent = desk.outside_agent("Refunds").await;
+    let group = desk.ask(&agent, asking(&["group:finance"])).await.unwrap();
+    let two = desk.ask(&agent, named("two", refund(&["group:finance"], 2))).await.unwrap();
+    let one = desk.ask(&agent, named("one", asking(&["mia@layby.example"]))).await.unwrap();
+    assert_eq!(slot::sweep_alarms(&desk.engine).await.unwrap(), 0, "all are there");
+    sqlx::query("delete from group_member where person_id = $1")
+        .bind(desk.id(Who::Sam).0)
+        .execute(&desk.engine.pool)
+        .await
+        .unwrap();
+    assert_eq!(slot::sweep_alarms(&desk.engine).await.unwrap(), 1, "one of the group is enough, unless two are needed");
+    assert!(desk.slot(two.id).await.alarm.is_some());
+    sqlx::query("delete from group_member").execute(&desk.engine.pool).await.unwrap();
+    assert_eq!(slot::sweep_alarms(&desk.engine).await.unwrap(), 1);
+    assert!(desk.slot(group.id).await.alarm.is_some());
+    assert_eq!(desk.slot(one.id).await.alarm, None);
+}
+
+#[sqlx::test(migrations = "../migrations")]
 async fn a_question_that_nobody_can_answer_says_so_to_the_sponsor_and_the_managers_at_once(pool: PgPool) {
     let desk = TestDesk::new(pool, NONE).await;
     let agent = desk.outside_agent("Refunds").await;
