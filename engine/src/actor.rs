@@ -70,9 +70,9 @@ impl PersonActor {
         self.roles.contains(&Role::Admin)
     }
 
-    /// A token may be limited to less than its person may: then it manages nothing. A session is not.
-    pub fn may_manage(&self) -> bool {
-        self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| scope == "manage"))
+    /// Whether the token's scopes allow `scope`; a session's always do.
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|own| own == scope))
     }
 
     /// May see every task and claim.
@@ -102,7 +102,7 @@ impl Actor {
     /// Whether the token's scopes allow `scope`; a session's always do.
     pub fn has_scope(&self, scope: &str) -> bool {
         match self {
-            Self::Person(person) => person.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|s| s == scope)),
+            Self::Person(person) => person.has_scope(scope),
             Self::Agent(agent) => agent.scopes.iter().any(|s| s == scope),
         }
     }

@@ -143,7 +143,7 @@ pub(crate) fn control(field: Field, id: &str, typed: &Typed, prefix: &str) -> An
     .into_any()
 }
 
-/// What the asker proposes, as the field shows it: a moment in the reader's zone, to the minute as a browser takes it.
+/// What the asker proposes, as the field shows it: a moment in the reader's zone and without one, as a browser takes it.
 fn proposed(field: &Field, typed: &Typed) -> String {
     let text = field.default.clone().unwrap_or_default();
     match (&field.input, DateTime::parse_from_rfc3339(&text)) {

@@ -169,8 +169,10 @@ fn ended(slot: &Slot, files: &[File]) -> AnyView {
     let secret = secret.map(|words| view! { <p class="faint">{words}</p> });
     let answer = slot.answer.as_ref().and_then(|value| shown(slot, value));
     let answer = answer.map(|words| view! { <blockquote class="said">{words}</blockquote> });
-    // Of several approvals each note stands beside its vote.
-    let note = slot.note.clone().filter(|_| slot.needs < 2).map(|note| view! { <p class="faint">"Note: " {note}</p> });
+    // A note of one of several approvals stands beside its vote.
+    let beside = |note: &String| slot.needs > 1 && slot.votes.iter().any(|vote| vote.note.as_ref() == Some(note));
+    let note =
+        slot.note.clone().filter(|note| !beside(note)).map(|note| view! { <p class="faint">"Note: " {note}</p> });
     view! { <p class="outcome">{sentence}</p> {secret} {answer} {attached(files)} {note} }.into_any()
 }
 

@@ -6,19 +6,20 @@ use axum::{
     response::Response,
 };
 use engine::{Refusal, file};
-use http::header;
+use http::{StatusCode, header};
 
 use super::Fields;
 use crate::{context::Cx, page::error_page};
 
-/// Bytes of one form that are kept in memory: 30 MB of files, and words.
-const MOST_KEPT: usize = 31 * 1000 * 1000;
+/// Bytes of one form that are kept in memory: of its files, and of its words.
+const MOST_FILES: usize = 30 * 1000 * 1000;
+const MOST_WORDS: usize = 2 * 1000 * 1000;
 
 /// Fields in their order, and files.
 pub(crate) struct Sent {
     fields: Vec<(String, String)>,
     files: Vec<SentFile>,
-    /// All files together are larger than is let in; those that were are gone.
+    /// All files together are larger than is let in; not all of them is here.
     too_much: bool,
 }
 
@@ -46,19 +47,24 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
         let mut parts =
             Multipart::from_request(request, state).await.map_err(|rejection| error_page(rejection.status()))?;
         let mut sent = Self { fields: Vec::new(), files: Vec::new(), too_much: false };
-        let mut kept = 0;
+        let (mut file_bytes, mut word_bytes) = (0, 0);
         while let Some(mut part) = parts.next_field().await.map_err(|error| error_page(error.status()))? {
             let name = part.name().unwrap_or_default().to_owned();
             let file = part.file_name().map(str::to_owned);
             let mut bytes = Vec::new();
             while let Some(chunk) = part.chunk().await.map_err(|error| error_page(error.status()))? {
-                // What is too large is read to its end, so that the form can come back with all else that was typed; but
-                // only so much of it is kept as shows that it is.
-                if bytes.len() <= file::LARGEST && kept < MOST_KEPT {
-                    kept += chunk.len();
-                    bytes.extend_from_slice(&chunk);
+                if file.is_none() {
+                    word_bytes += chunk.len();
+                    if word_bytes > MOST_WORDS {
+                        return Err(error_page(StatusCode::PAYLOAD_TOO_LARGE));
+                    }
+                } else if bytes.len() > file::LARGEST || file_bytes > MOST_FILES {
+                    // Read to its end, so that the form can come back with all else that was typed, but not kept.
+                    continue;
+                } else {
+                    file_bytes += chunk.len();
                 }
-                sent.too_much |= kept >= MOST_KEPT;
+                bytes.extend_from_slice(&chunk);
             }
             match file {
                 // No file was chosen.
@@ -70,6 +76,7 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
                 }
             }
         }
+        sent.too_much = file_bytes > MOST_FILES;
         Ok(sent)
     }
 }

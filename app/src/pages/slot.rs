@@ -46,7 +46,7 @@ async fn read(cx: &Cx, id: &str) -> Result<Slot, Refusal> {
 pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response {
     let slot = match read(&cx, &id).await {
         Ok(slot) => slot,
-        Err(gone) => return out_of_sight(&cx, &id, &gone, &Typed::new(sent.into_parts().0, &[])).await,
+        Err(gone) => return out_of_sight(&cx, &gone, &alone(&id, Typed::new(sent.into_parts().0, &[]))).await,
     };
     let kept = sent.keep(&cx).await;
     let back = field(&kept.fields, "back");
@@ -74,15 +74,22 @@ async fn again(cx: &Cx, id: &str, form: &'static str, refusal: &Refusal, typed: 
             let refused = Refused { form, sentence: Some(refusal.to_string()), typed };
             shown(cx, slot, status(refusal), refused, back).await
         }
-        Err(gone) => out_of_sight(cx, id, &gone, &typed).await,
+        Err(gone) => out_of_sight(cx, &gone, &alone(id, typed)).await,
     }
 }
 
-/// Handed to others, the question is not shown any more; what was typed is, unless it was to be a secret.
-async fn out_of_sight(cx: &Cx, id: &str, gone: &Refusal, typed: &Typed) -> Response {
-    let slot: Option<SlotId> = id.parse().ok();
-    let secret = slot::secret::asked_by(&cx.engine, slot.as_slice()).await.map_or(true, |secrets| !secrets.is_empty());
-    refused_with(cx, gone, typed.words(secret))
+/// What was typed for the one question of this page.
+fn alone(id: &str, typed: Typed) -> Vec<(SlotId, Typed)> {
+    id.parse().ok().map(|id| (id, typed)).into_iter().collect()
+}
+
+/// Handed to others, a question is not shown any more; what was typed for it is, unless it was to be a secret.
+pub(crate) async fn out_of_sight(cx: &Cx, gone: &Refusal, typed: &[(SlotId, Typed)]) -> Response {
+    let ids: Vec<SlotId> = typed.iter().map(|(id, _)| *id).collect();
+    let secrets = slot::secret::asked_by(&cx.engine, &ids).await;
+    let words =
+        typed.iter().map(|(id, typed)| typed.words(secrets.as_ref().map_or(true, |secrets| secrets.contains(id))));
+    refused_with(cx, gone, words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 async fn deposit(cx: &Cx, slot: &Slot, fields: &[(String, String)]) -> Result<(), Refusal> {

@@ -13,11 +13,11 @@ use engine::{
 use http::StatusCode;
 use leptos::prelude::*;
 
-use super::{field, own_page, sent::Sent};
+use super::{field, own_page, sent::Sent, slot::out_of_sight};
 use crate::{
     components::{Alert, Place, Question, Typed, has_file, prefix},
     context::Cx,
-    page::{Frame, log, page, refused, refused_with, status},
+    page::{Frame, log, page, refused, status},
 };
 
 /// Those of one task that the reader may answer, when there are several; a takeover stands for itself.
@@ -82,9 +82,8 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
     let back = field(&kept.fields, "back");
     let slots = match answered(&cx, &kept.fields).await {
         Ok(slots) => slots,
-        Err(gone) => return out_of_sight(&cx, &gone, &Typed::new(kept.fields, &[])).await,
+        Err(gone) => return out_of_sight(&cx, &gone, &each(&Typed::new(kept.fields, &[]))).await,
     };
-    let ids: Vec<SlotId> = slots.iter().map(|slot| slot.id).collect();
     let typed = Typed { files: kept.files, ..Typed::new(kept.fields, &[]) };
     let done = match kept.refused {
         None => resolve(&cx, &id, slots, &typed).await,
@@ -94,13 +93,10 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
         Ok(()) => Redirect::to(own_page(&back).unwrap_or("/")).into_response(),
         Err(NotResolved { at, refusal }) => {
             log(&refusal);
-            let mut now = Vec::new();
-            for id in ids {
-                match slot::get(&cx.engine, &cx.actor(), id).await {
-                    Ok(slot) => now.push(slot),
-                    Err(gone) => return out_of_sight(&cx, &gone, &typed).await,
-                }
-            }
+            let now = match answered(&cx, &typed.fields).await {
+                Ok(now) => now,
+                Err(gone) => return out_of_sight(&cx, &gone, &each(&typed)).await,
+            };
             let which = at.and_then(|at| now.get(at)).filter(|_| refusal.errors().is_empty());
             let about = which.map(|slot| slot.message.chars().take(80).collect::<String>());
             let sentence = match about {
@@ -113,14 +109,21 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
     }
 }
 
-/// The questions that the form names, in its order.
-fn named(fields: &[(String, String)]) -> Vec<SlotId> {
-    fields.iter().filter_map(|(name, _)| name.strip_suffix(":revision")?.parse().ok()).collect()
+/// The questions that the form names, in its order. Refuses when one of them is none.
+fn named(fields: &[(String, String)]) -> Result<Vec<SlotId>, Refusal> {
+    let ids = fields.iter().filter_map(|(name, _)| name.strip_suffix(":revision"));
+    ids.map(|id| id.parse().map_err(|_| Refusal::NotFound)).collect()
 }
 
+/// What was typed for each of them.
+fn each(typed: &Typed) -> Vec<(SlotId, Typed)> {
+    named(&typed.fields).unwrap_or_default().into_iter().map(|id| (id, typed.of(&prefix(id), ""))).collect()
+}
+
+/// The questions that the form answers, as they stand now.
 async fn answered(cx: &Cx, fields: &[(String, String)]) -> Result<Vec<Slot>, Refusal> {
     let mut slots = Vec::new();
-    for id in named(fields) {
+    for id in named(fields)? {
         slots.push(slot::get(&cx.engine, &cx.actor(), id).await?);
     }
     if slots.is_empty() { Err(Refusal::NotFound) } else { Ok(slots) }
@@ -129,21 +132,16 @@ async fn answered(cx: &Cx, fields: &[(String, String)]) -> Result<Vec<Slot>, Ref
 /// What is wrong with the file of field `name`, where the form of all the questions shows it.
 fn of_its_question(slots: &[Slot], name: &str, refusal: Refusal) -> Refusal {
     let Some(at) = slots.iter().position(|slot| name.starts_with(&prefix(slot.id))) else { return refusal };
-    let errors = refusal.errors().iter();
-    let errors: Vec<_> =
-        errors.map(|error| FieldError::new(format!("/answers/{at}/value{}", error.pointer), &error.detail)).collect();
-    if errors.is_empty() { refusal } else { Refusal::Invalid(errors) }
+    match refusal.errors() {
+        [] => refusal,
+        errors => Refusal::Invalid(under(at, errors)),
+    }
 }
 
-/// One of the questions went to others: what was typed is shown, but no secret.
-async fn out_of_sight(cx: &Cx, gone: &Refusal, typed: &Typed) -> Response {
-    let ids = named(&typed.fields);
-    let secrets = slot::secret::asked_by(&cx.engine, &ids).await;
-    let words = ids.iter().map(|id| {
-        let secret = secrets.as_ref().map_or(true, |secrets| secrets.contains(id));
-        typed.of(&prefix(*id), "").words(secret)
-    });
-    refused_with(cx, gone, words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n"))
+/// The errors of one question's answer, where the form of all of them shows them.
+fn under(at: usize, errors: &[FieldError]) -> Vec<FieldError> {
+    let moved = |error: &FieldError| FieldError::new(format!("/answers/{at}/value{}", error.pointer), &error.detail);
+    errors.iter().map(moved).collect()
 }
 
 async fn resolve(cx: &Cx, task: &str, slots: Vec<Slot>, typed: &Typed) -> Result<(), NotResolved> {
@@ -157,11 +155,7 @@ async fn resolve(cx: &Cx, task: &str, slots: Vec<Slot>, typed: &Typed) -> Result
                 let revision = field(&own.fields, "revision").parse().unwrap_or(0);
                 answers.push(Resolved { slot: slot.id, revision: Some(revision), value });
             }
-            Err(errors) => wrong.extend(
-                errors
-                    .into_iter()
-                    .map(|error| FieldError::new(format!("/answers/{at}/value{}", error.pointer), error.detail)),
-            ),
+            Err(errors) => wrong.extend(under(at, &errors)),
         }
     }
     if !wrong.is_empty() {

@@ -15,7 +15,7 @@ pub async fn cancel(tx: &mut Tx, actor: &Actor, id: SlotId, reason: &str) -> Res
         Actor::Agent(_) => return Err(Refusal::NotFound),
         Actor::Person(person) if slot.standing(person) == super::Standing::Hidden => return Err(Refusal::NotFound),
         Actor::Person(person) => {
-            (&person.name, (person.sees_all() && person.may_manage()) || slot.for_id == Some(person.id))
+            (&person.name, (person.sees_all() && person.has_scope("manage")) || slot.for_id == Some(person.id))
         }
     };
     if !may {

@@ -194,7 +194,7 @@ async fn may_answer(tx: &mut Tx, slot: &Slot, person: &PersonActor) -> Result<Op
 async fn covers(tx: &mut Tx, slot: &Slot, person: &PersonActor) -> Result<Option<Behalf>, Refusal> {
     let own = format!("person:{}", person.id);
     let mut absent = None;
-    for key in slot.candidates.iter().filter(|key| person.keys.contains(key) && slot.is_seat_of(key, person)) {
+    for key in slot.seats_of(person) {
         match key.strip_prefix("person:") {
             Some(id) if *key != own => absent = id.parse::<PersonId>().ok(),
             // Asked themselves, in person or as one of a group.

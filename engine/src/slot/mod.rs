@@ -36,7 +36,8 @@ use crate::{
 };
 
 pub use action::{Action, Edit};
-pub(crate) use alarm::{raise as raise_alarms, sweep as sweep_alarms};
+pub(crate) use alarm::raise as raise_alarms;
+pub use alarm::sweep as sweep_alarms;
 pub use cancel::cancel;
 pub(crate) use close::close_all;
 pub use decline::decline;
@@ -331,7 +332,6 @@ impl Slot {
     /// the closing statement checks again ([`close`]) says the same in SQL.
     pub fn standing(&self, person: &PersonActor) -> Standing {
         let asked = self.candidates.iter().any(|key| person.keys.contains(key));
-        let seated = self.candidates.iter().any(|key| person.keys.contains(key) && self.is_seat_of(key, person));
         // The sponsor hears of it when it is late, and can read what they hear of.
         let concerns = person.sees_all() || self.for_id == Some(person.id) || self.sponsor_id == Some(person.id);
         let only_see = |sentence: String| match asked || concerns {
@@ -357,7 +357,7 @@ impl Slot {
                 vote.at.format("%-d %B %Y at %H:%M UTC")
             ));
         }
-        if seated && !self.declined.contains(&person.id) {
+        if self.seats_of(person).next().is_some() && !self.declined.contains(&person.id) {
             return Standing::Asked;
         }
         if person.is_manager() || (self.kind == Kind::Human && person.is_admin()) {
@@ -375,22 +375,23 @@ impl Slot {
         ))
     }
 
-    /// Whether the key lets `person`, who has it, answer: their own and those of their groups and roles do, an absent
+    /// The keys through which `person` was asked and may answer: their own and those of their groups and roles, an absent
     /// person's only while that person could answer themselves.
-    fn is_seat_of(&self, key: &str, person: &PersonActor) -> bool {
-        match key.strip_prefix("person:").and_then(|id| id.parse().ok()) {
+    fn seats_of<'a>(&'a self, person: &'a PersonActor) -> impl Iterator<Item = &'a String> {
+        let free = |key: &str| match key.strip_prefix("person:").and_then(|id| id.parse().ok()) {
             Some(seat) if seat != person.id => self.barred() != Some(seat) && !self.spent().contains(&seat),
             _ => true,
-        }
+        };
+        self.candidates.iter().filter(move |key| person.keys.contains(key) && free(key))
     }
 
     /// Whether `person` may hand it to somebody else: whoever was asked, or a manager; not whom it must not be decided by,
     /// who would choose their own judge.
     pub fn may_be_handed_over_by(&self, person: &PersonActor) -> bool {
-        let asked = self.candidates.iter().any(|key| person.keys.contains(key) && self.is_seat_of(key, person));
+        let asked = self.seats_of(person).next().is_some();
         self.status == Status::Waiting
             && self.barred() != Some(person.id)
-            && ((person.is_manager() && person.may_manage()) || (asked && !self.declined.contains(&person.id)))
+            && ((person.is_manager() && person.has_scope("manage")) || (asked && !self.declined.contains(&person.id)))
     }
 
     /// Who has no say in it, whatever their rights.
