@@ -131,12 +131,13 @@ pub async fn sweep(engine: &Engine) -> Result<usize, Refusal> {
         ), manned as materialized (
             select key, count(*) as people from behind group by key
         ), thin as materialized (
-            -- Where one group or role alone has plenty, nobody needs to be looked at one by one.
+            -- Where those of one key are enough, whoever had their say or is barred, nobody is looked at one by one.
             select s.id, s.task_id, s.kind, s.needs, s.votes, s.declined
             from slot s join slot_candidate c on c.slot_id = s.id left join manned m on m.key = c.candidate
             where s.status = 'waiting' and s.alarm is null
             group by s.id
-            having coalesce(max(m.people), 0) <= s.needs + cardinality(s.declined) + 2 * jsonb_array_length(s.votes)
+            having coalesce(max(m.people), 0) < s.needs + cardinality(s.declined) + 2 * jsonb_array_length(s.votes)
+                                                + (s.kind in ('approval', 'human'))::int
         )
         select thin.id as "id: SlotId"
         from thin join task t on t.id = thin.task_id join slot_candidate c on c.slot_id = thin.id
