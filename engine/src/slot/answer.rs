@@ -12,9 +12,13 @@ const LARGEST_SCHEMA: usize = 64 * 1024;
 const MOST_REFERENCES: usize = 16;
 const MOST_PATTERNS: usize = 20;
 const MOST_UNEVALUATED: usize = 4;
-/// Parts of a schema times parts of a value: some seconds at the very worst.
-const MOST_WORK: u64 = 50_000_000;
-const LARGEST_PATTERN: usize = 1 << 20;
+/// Parts of a schema times parts of a value, to be checked at all, and to be told what is wrong.
+const MOST_WORK: u64 = 5_000_000;
+const MOST_TOLD: u64 = 200_000;
+/// Patterns of a schema times bytes of text in a value: with the largest patterns some seconds at the very worst.
+const MOST_MATCHING: u64 = 256 * 1024;
+/// Bytes of a compiled pattern.
+const LARGEST_PATTERN: usize = 256 * 1024;
 
 /// The value as it will be kept; or what does not fit, field by field.
 pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
@@ -102,11 +106,25 @@ pub(super) fn files_are_found(schema: &Value) -> bool {
     found(schema) == all(schema)
 }
 
-/// How much work it is to check a value against a schema: the schema's parts, those behind references as often as they
-/// are referred to. Refuses (a sentence) what nobody could check in bounded time: too many references or patterns, and
-/// references that come back to where they are, with which an answer of a few kilobytes could keep an instance busy for
-/// ever.
-fn cost(schema: &Value) -> Result<u64, String> {
+/// What there is to check in a schema: its parts and its patterns, those behind references as often as they are referred
+/// to.
+#[derive(Clone, Copy)]
+struct Size {
+    parts: u64,
+    patterns: u64,
+}
+
+impl Size {
+    const ONE: Self = Self { parts: 1, patterns: 0 };
+
+    fn plus(self, more: Self) -> Self {
+        Self { parts: self.parts.saturating_add(more.parts), patterns: self.patterns.saturating_add(more.patterns) }
+    }
+}
+
+/// Refuses (a sentence) what nobody could check in bounded time: too many references or patterns, and references that come
+/// back to where they are, with which an answer of a few kilobytes could keep an instance busy for ever.
+fn cost(schema: &Value) -> Result<Size, String> {
     let count = |names: &[&str]| count(schema, names);
     if count(&["$ref"]) > MOST_REFERENCES {
         return Err(format!("A schema has at most {MOST_REFERENCES} references."));
@@ -127,33 +145,38 @@ fn cost(schema: &Value) -> Result<u64, String> {
     expanded(schema, schema, &mut HashMap::new())
 }
 
-/// The parts of `part`; `known` are the references met so far, with None while they are followed.
-fn expanded<'a>(root: &'a Value, part: &'a Value, known: &mut HashMap<&'a str, Option<u64>>) -> Result<u64, String> {
-    let sum = |sum: u64, more: u64| sum.saturating_add(more);
+/// The size of `part`; `known` are the references met so far, with None while they are followed.
+fn expanded<'a>(root: &'a Value, part: &'a Value, known: &mut HashMap<&'a str, Option<Size>>) -> Result<Size, String> {
     match part {
-        Value::Array(items) => items.iter().try_fold(1, |so_far, item| Ok(sum(so_far, expanded(root, item, known)?))),
+        Value::Array(items) => {
+            items.iter().try_fold(Size::ONE, |so_far, item| Ok(so_far.plus(expanded(root, item, known)?)))
+        }
         Value::Object(fields) => {
-            let mut parts = 1;
+            let by_name = fields.get("patternProperties").and_then(Value::as_object).map_or(0, |names| names.len());
+            let patterns = by_name as u64 + u64::from(fields.contains_key("pattern"));
+            let mut size = Size { parts: 1, patterns };
             if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
                 let behind = match known.get(reference) {
-                    Some(Some(parts)) => *parts,
+                    Some(Some(size)) => *size,
                     Some(None) => return Err("A schema cannot refer to itself.".to_owned()),
                     None => {
-                        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+                        // A percent sign reads differently to whoever checks the answer.
+                        let pointer = reference.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
+                        let target = pointer.and_then(|pointer| root.pointer(pointer));
                         let target = target.ok_or_else(|| {
                             format!("“{reference}” leads nowhere: a $ref is # and a JSON pointer into the same schema.")
                         })?;
                         known.insert(reference, None);
-                        let parts = expanded(root, target, known)?;
-                        known.insert(reference, Some(parts));
-                        parts
+                        let behind = expanded(root, target, known)?;
+                        known.insert(reference, Some(behind));
+                        behind
                     }
                 };
-                parts = sum(parts, behind);
+                size = size.plus(behind);
             }
-            fields.values().try_fold(parts, |so_far, field| Ok(sum(so_far, expanded(root, field, known)?)))
+            fields.values().try_fold(size, |so_far, field| Ok(so_far.plus(expanded(root, field, known)?)))
         }
-        _ => Ok(1),
+        _ => Ok(Size::ONE),
     }
 }
 
@@ -176,13 +199,16 @@ fn count(schema: &Value, keywords: &[&str]) -> usize {
     }
 }
 
-/// How much there is to check in a value; long texts count more.
-fn size(value: &Value) -> u64 {
+/// How many parts there are to check in a value (long texts count more), and how many bytes of text.
+fn weight(value: &Value) -> (u64, u64) {
+    let sum = |(parts, bytes): (u64, u64), (more, text): (u64, u64)| (parts + more, bytes + text);
     match value {
-        Value::String(text) => 1 + text.len() as u64 / 64,
-        Value::Array(items) => 1 + items.iter().map(size).sum::<u64>(),
-        Value::Object(fields) => 1 + fields.values().map(|field| 1 + size(field)).sum::<u64>(),
-        _ => 1,
+        Value::String(text) => (1 + text.len() as u64 / 64, text.len() as u64),
+        Value::Array(items) => items.iter().map(weight).fold((1, 0), sum),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| sum((1, name.len() as u64), weight(field))).fold((1, 0), sum)
+        }
+        _ => (1, 0),
     }
 }
 
@@ -204,10 +230,21 @@ pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<Field
         vec![FieldError::new("", format!("The agent's schema cannot be used, so no answer can fit: {detail}"))]
     };
     // A slot of an older version may have a schema that is refused today.
-    if cost(schema).map_err(unusable)?.saturating_mul(size(value)) > MOST_WORK {
+    let size = cost(schema).map_err(unusable)?;
+    let (parts, bytes) = weight(value);
+    let work = size.parts.saturating_mul(parts);
+    let matching = size.patterns.saturating_mul(bytes);
+    if work > MOST_WORK || matching > MOST_MATCHING {
         return Err(vec![FieldError::new("", "This is too large to be checked against the agent's schema.")]);
     }
     let validator = validator(schema).map_err(unusable)?;
+    if validator.is_valid(value) {
+        return Ok(());
+    }
+    // To say where takes far more than to say whether.
+    if work > MOST_TOLD || matching > MOST_MATCHING / 4 {
+        return Err(vec![FieldError::new("", "This does not fit the agent's schema, and is too large to say where.")]);
+    }
     let mut errors: Vec<FieldError> = Vec::new();
     for error in validator.iter_errors(value).take(20) {
         let found = in_words(&error);
@@ -215,7 +252,7 @@ pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<Field
             errors.push(found);
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    Err(errors)
 }
 
 /// The library's finding in words for somebody who never saw a schema.

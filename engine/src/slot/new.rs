@@ -12,6 +12,8 @@ use crate::{
     policy::Remind,
 };
 
+const MOST_OPTIONS: usize = 100;
+
 /// A question as it is put.
 #[derive(Clone, Debug)]
 pub struct NewSlot {
@@ -183,10 +185,12 @@ pub(super) fn check(new: &NewSlot) -> Result<(), Refusal> {
     {
         wrong("/name", "A name has 1 to 200 characters.");
     }
-    if new.options.len() > 100 {
+    if new.options.len() > MOST_OPTIONS {
         wrong("/options", "Offer at most 100 options.");
     }
-    for (at, option) in new.options.iter().enumerate() {
+    // What is too many anyway is not compared with all the others.
+    let options = &new.options[..new.options.len().min(MOST_OPTIONS)];
+    for (at, option) in options.iter().enumerate() {
         if option.label.trim().is_empty() || option.label.chars().count() > 200 {
             wrong(&format!("/options/{at}/label"), "A label has 1 to 200 characters.");
         }
@@ -202,7 +206,7 @@ pub(super) fn check(new: &NewSlot) -> Result<(), Refusal> {
         if !answer::files_are_found(schema) {
             wrong("/schema", "A field of the format “file” stands under properties or items, nowhere else.");
         }
-        for (at, option) in new.options.iter().enumerate() {
+        for (at, option) in options.iter().enumerate() {
             if answer::fits_schema(schema, &option.value).is_err() {
                 wrong(&format!("/options/{at}/value"), "Nobody could choose this: it does not fit the schema.");
             }

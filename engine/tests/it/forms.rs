@@ -392,6 +392,9 @@ fn a_schema_that_refers_to_itself_or_costs_too_much_is_refused_when_asked() {
     let around = json!({ "$defs": { "a": { "not": { "$ref": "#/$defs/b" } }, "b": { "not": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" });
     assert!(refused(around));
     assert!(refused(json!({ "$ref": "#/$defs/nowhere" })));
+    // Read with the sign it leads to the harmless one, read as whoever checks the answer does, to itself.
+    let hidden = json!({ "$ref": "#/$defs/a%61" });
+    assert!(refused(json!({ "$defs": { "a%61": true, "aa": { "items": hidden } }, "$ref": "#/$defs/a%61" })));
     assert!(refused(json!({ "$ref": "https://example.com/schema" })));
     assert!(refused(json!({ "$dynamicRef": "#node" })));
     assert!(refused(json!({ "type": "string", "pattern": "(\\p{L}{100}){100}" })));
@@ -399,6 +402,23 @@ fn a_schema_that_refers_to_itself_or_costs_too_much_is_refused_when_asked() {
     assert!(refused(json!({ "anyOf": patterns })));
     let shared = json!({ "$defs": { "name": { "type": "string" } }, "properties": { "a": { "$ref": "#/$defs/name" }, "b": { "$ref": "#/$defs/name" } } });
     assert_eq!(answer::check_schema(&shared), Ok(()));
+}
+
+#[test]
+fn an_answer_that_costs_too_much_to_check_is_refused_with_a_sentence() {
+    let said = |schema: Value, value: Value| match answer::check(&slot(&schema), value) {
+        Ok(_) => String::new(),
+        Err(errors) => errors[0].detail.clone(),
+    };
+    let patterns: Vec<Value> = (1..=20).map(|at| json!({ "pattern": format!("[01]*1[01]{{3000}}{at}") })).collect();
+    let long = json!("01101000111010".repeat(2_000));
+    assert!(said(json!({ "type": "string", "allOf": patterns }), long.clone()).contains("too large to be checked"));
+    assert_eq!(said(json!({ "type": "string", "pattern": "^[01]+$" }), long), "");
+    // Every one of thousands of alternatives would be told for every item.
+    let leaf = json!({ "anyOf": vec![json!({ "type": "array" }); 2_000] });
+    let schema = json!({ "items": { "anyOf": [leaf.clone(), leaf] } });
+    assert!(said(schema.clone(), json!(vec![1; 40])).contains("too large to say where"));
+    assert_eq!(said(schema, json!([[], []])), "");
 }
 
 #[test]
