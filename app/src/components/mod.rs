@@ -133,14 +133,30 @@ fn moment(at: DateTime<Utc>, zone: &str, words: String) -> impl IntoView + use<>
     view! { <time datetime=at.to_rfc3339() title=full>{words}</time> }
 }
 
-/// Markdown of an agent as harmless HTML: no raw HTML, no pictures, only links that leave in the open.
+/// Lists and quotations within each other that are shown as such.
+const DEEPEST: usize = 20;
+
+/// Markdown of an agent as harmless HTML: no raw HTML, no pictures, only links that leave in the open. What nests deeper
+/// than anybody reads is shown as it was written, since cleaning it would take a time that grows with its square.
 pub(crate) fn markdown(text: &str) -> String {
     use pulldown_cmark::{Event, Options, Parser, html};
-    let events =
-        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).map(|event| match event {
-            Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-            other => other,
-        });
+    let parser = || Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
+    let mut depth = 0_usize;
+    let too_deep = parser().any(|event| {
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    });
+    if too_deep {
+        return format!("<pre>{}</pre>", escape(text));
+    }
+    let events = parser().map(|event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+        other => other,
+    });
     let mut rendered = String::new();
     html::push_html(&mut rendered, events);
     ammonia::Builder::default()
@@ -197,5 +213,15 @@ mod tests {
             }
         }
         assert!(markdown("| a |\n|---|\n| **b** |").contains("<strong>b</strong>"));
+    }
+
+    #[test]
+    fn markdown_that_nests_without_end_is_shown_as_it_was_written() {
+        for nested in [">".repeat(50_000), "*a **a ".repeat(10_000), "1. ".repeat(3_000)] {
+            let html = markdown(&nested);
+            assert!(html.starts_with("<pre>") || html.len() < 40 * nested.len(), "{}", &html[..200]);
+            assert!(html.matches("<blockquote").count() <= DEEPEST);
+        }
+        assert!(markdown("> - a\n>   - b").contains("<li>b"));
     }
 }
