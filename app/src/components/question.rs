@@ -169,10 +169,9 @@ fn ended(slot: &Slot, files: &[File]) -> AnyView {
     let secret = secret.map(|words| view! { <p class="faint">{words}</p> });
     let answer = slot.answer.as_ref().and_then(|value| shown(slot, value));
     let answer = answer.map(|words| view! { <blockquote class="said">{words}</blockquote> });
-    // A note of one of several approvals stands beside its vote.
-    let beside = |note: &String| slot.needs > 1 && slot.votes.iter().any(|vote| vote.note.as_ref() == Some(note));
-    let note =
-        slot.note.clone().filter(|note| !beside(note)).map(|note| view! { <p class="faint">"Note: " {note}</p> });
+    // Of several approvals each has its note beside its vote.
+    let beside = slot.needs > 1 && slot.is_approved();
+    let note = slot.note.clone().filter(|_| !beside).map(|note| view! { <p class="faint">"Note: " {note}</p> });
     view! { <p class="outcome">{sentence}</p> {secret} {answer} {attached(files)} {note} }.into_any()
 }
 

@@ -60,7 +60,7 @@ impl Typed {
         let words = self.fields.iter().filter(|(name, text)| told(name) && !text.is_empty());
         let words = words.map(|(name, text)| match name.strip_prefix("argument/") {
             Some(argument) => format!("{argument}: {text}"),
-            None => text.clone(),
+            None => self.kept(text).unwrap_or_else(|| text.clone()),
         });
         words.collect::<Vec<_>>().join("\n")
     }

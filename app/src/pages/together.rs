@@ -52,9 +52,9 @@ pub(crate) fn form(slots: Vec<Slot>, files: &[(SlotId, File)], cx: &Cx, back: &s
         <form method="post" action=format!("/tasks/{task}/questions") enctype=enctype class="answer together"
             id=format!("form-{task}-{revisions}") data-typed="true" data-test="together">
             <input type="hidden" name="back" value=back.to_owned()/>
-            <h2>{format!("{count} questions of one piece of work")}</h2>
+            <h2>{if count == 1 { "One question of one piece of work".to_owned() } else { format!("{count} questions of one piece of work") }}</h2>
             {questions}
-            <button>{format!("Send all {count} answers")}</button>
+            <button>{if count == 1 { "Send the answer".to_owned() } else { format!("Send all {count} answers") }}</button>
             <p class="faint">"Either all of them are handed in, or none. Each can also be answered by itself, from the inbox."</p>
         </form>
     }
@@ -82,7 +82,9 @@ pub(crate) async fn post(cx: Cx, Path(id): Path<String>, sent: Sent) -> Response
     let back = field(&kept.fields, "back");
     let slots = match answered(&cx, &kept.fields).await {
         Ok(slots) => slots,
-        Err(gone) => return out_of_sight(&cx, &gone, &each(&Typed::new(kept.fields, &[]))).await,
+        Err(gone) => {
+            return out_of_sight(&cx, &gone, &each(&Typed { files: kept.files, ..Typed::new(kept.fields, &[]) })).await;
+        }
     };
     let typed = Typed { files: kept.files, ..Typed::new(kept.fields, &[]) };
     let done = match kept.refused {

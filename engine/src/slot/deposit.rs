@@ -183,7 +183,11 @@ async fn ended(tx: &mut Tx, id: SlotId, revision: Option<Revision>) -> Result<Re
 async fn may_answer(tx: &mut Tx, slot: &Slot, person: &PersonActor) -> Result<Option<Behalf>, Refusal> {
     match slot.standing(person) {
         Standing::Asked => covers(tx, slot, person).await,
-        Standing::OnBehalf => Ok(Some(Behalf { of: slot.assignee_id, words: slot.asked_words().to_owned() })),
+        // Whoever had their say already has nobody speak for them.
+        Standing::OnBehalf => {
+            let of = slot.assignee_id.filter(|id| !slot.spent().contains(id));
+            Ok(Some(Behalf { of, words: slot.asked_words().to_owned() }))
+        }
         // How it ended is more use than who might have answered it.
         Standing::MayOnlySee(sentence) => Err(Refusal::NotYours(sentence)),
         Standing::Hidden => Err(Refusal::NotFound),

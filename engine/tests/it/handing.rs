@@ -150,6 +150,13 @@ async fn a_cover_and_who_they_cover_have_one_vote_between_them(pool: PgPool) {
     assert_eq!(desk.decide(Who::Mia, second.id, 1, approve()).await.unwrap_err().code(), "not_yours");
     assert_eq!(desk.decide(Who::Sam, second.id, 1, approve()).await.unwrap_err().code(), "not_yours");
     assert_eq!(desk.slot(second.id).await.votes[0].covers, Some(desk.id(Who::Mia)));
+    // A manager has a say of their own; but not for whoever had theirs.
+    let away = AwayForm { cover: "noor@layby.example".into(), ..away };
+    person::away::go_away(&desk.engine, &desk.person(Who::Mia).await, &away).await.unwrap();
+    let own = desk.ask(&agent, named("own", refund(&["mia@layby.example", "sam@layby.example"], 2))).await.unwrap();
+    desk.decide(Who::Mia, own.id, 1, approve()).await.unwrap();
+    desk.decide(Who::Noor, own.id, 1, approve()).await.unwrap();
+    assert_eq!(desk.slot(own.id).await.on_behalf_of, None);
     // Mia and her cover are not two.
     let third = desk.ask(&agent, named("third", refund(&["mia@layby.example"], 2))).await.unwrap();
     assert!(third.alarm.as_deref().unwrap().contains("only 1"), "{:?}", third.alarm);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::{
     Extension, Json,
-    extract::{Path, State},
+    extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -21,6 +21,7 @@ use super::{
     super::Http,
     Problem,
     auth::{needs, needs_one},
+    body::Path,
     idempotent::Post,
     shown::time,
     slots::slot_id,
@@ -34,7 +35,7 @@ struct AnswerBody {
     note: Option<String>,
 }
 
-pub(super) async fn answer(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn answer(Path(id): Path, post: Post) -> Result<Response, Problem> {
     needs(&post.actor, "answer")?;
     let id = slot_id(&id)?;
     let answer = post.read::<AnswerBody>()?;
@@ -89,7 +90,7 @@ struct ResolveOne {
     value: Value,
 }
 
-pub(super) async fn resolve(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn resolve(Path(id): Path, post: Post) -> Result<Response, Problem> {
     needs(&post.actor, "answer")?;
     let task: TaskId = id.parse().map_err(|_| Refusal::NotFound)?;
     let answers = post.read::<ResolveBody>()?.answers;
@@ -136,7 +137,7 @@ struct CancelBody {
     reason: String,
 }
 
-pub(super) async fn cancel(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn cancel(Path(id): Path, post: Post) -> Result<Response, Problem> {
     needs_one(&post.actor, &["ask", "answer", "manage"])?;
     let id = slot_id(&id)?;
     let CancelBody { reason } = post.read()?;
@@ -154,7 +155,7 @@ struct ReassignBody {
     reason: String,
 }
 
-pub(super) async fn reassign(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn reassign(Path(id): Path, post: Post) -> Result<Response, Problem> {
     needs_one(&post.actor, &["answer", "manage"])?;
     let id = slot_id(&id)?;
     let ReassignBody { to, reason } = post.read()?;
@@ -173,7 +174,7 @@ struct DueBody {
     reason: String,
 }
 
-pub(super) async fn due(Path(id): Path<String>, post: Post) -> Result<Response, Problem> {
+pub(super) async fn due(Path(id): Path, post: Post) -> Result<Response, Problem> {
     needs_one(&post.actor, &["ask", "manage"])?;
     let id = slot_id(&id)?;
     let moved = post.read::<DueBody>()?;
@@ -196,7 +197,7 @@ pub(super) async fn due(Path(id): Path<String>, post: Post) -> Result<Response, 
 pub(super) async fn secret(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
+    Path(id): Path,
 ) -> Result<Response, Problem> {
     let Actor::Agent(agent) = &actor else {
         return Err(Problem::simple(403, "forbidden", "Only the agent that asked takes the secret."));

@@ -1,10 +1,11 @@
-//! Request bodies (JSON, no unknown field, no guess) and queries.
+//! Request bodies (JSON, no unknown field, no guess), queries, and names in addresses.
 
 use axum::{
     body::Bytes,
     extract::{FromRequestParts, Query},
     http::{HeaderMap, header, request::Parts},
 };
+use engine::Refusal;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -46,6 +47,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
             Ok(Query(query)) => Ok(Self(query)),
             Err(error) => Err(Problem::field("", format!("The query does not fit: {}.", error.body_text()))),
         }
+    }
+}
+
+/// The name in the address; one that is no text at all names nothing (404).
+pub(super) struct Path(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Path {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = axum::extract::Path::from_request_parts(parts, state).await;
+        Ok(Self(path.map_err(|_| Refusal::NotFound)?.0))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use axum::{
     Extension,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -11,7 +11,13 @@ use engine::{Actor, Refusal, file, ids::FileId};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{super::Http, Problem, auth::needs, body::Asked, idempotent::Post};
+use super::{
+    super::Http,
+    Problem,
+    auth::needs,
+    body::{Asked, Path},
+    idempotent::Post,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +38,7 @@ pub(super) async fn add(Asked(query): Asked<AddQuery>, post: Post) -> Result<Res
 pub(super) async fn get(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
+    Path(id): Path,
 ) -> Result<Response, Problem> {
     needs(&actor, "read")?;
     let id: FileId = id.parse().map_err(|_| Refusal::NotFound)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Extension, Json,
-    extract::{Path, State},
+    extract::State,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -22,7 +22,7 @@ use super::{
     super::Http,
     Problem,
     auth::needs,
-    body::Asked,
+    body::{Asked, Path},
     idempotent::Post,
     shown::{shown, with_files},
 };
@@ -175,6 +175,7 @@ pub(super) async fn list(
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WaitQuery {
     wait: Option<String>,
 }
@@ -183,7 +184,7 @@ pub(super) struct WaitQuery {
 pub(super) async fn get(
     State(http): State<Http>,
     Extension(actor): Extension<Actor>,
-    Path(id): Path<String>,
+    Path(id): Path,
     Asked(query): Asked<WaitQuery>,
 ) -> Result<Response, Problem> {
     needs(&actor, "read")?;
