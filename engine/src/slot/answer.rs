@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use jsonschema::ValidationError as Finding;
+
 use super::{Choice, Kind, Slot};
 use crate::{FieldError, pointer};
 
@@ -17,8 +19,11 @@ const MOST_WORK: u64 = 5_000_000;
 const MOST_TOLD: u64 = 200_000;
 /// Patterns of a schema times bytes of text in a value: with the largest patterns some seconds at the very worst.
 const MOST_MATCHING: u64 = 256 * 1024;
+const MOST_ERRORS: usize = 20;
 /// Bytes of a compiled pattern.
 const LARGEST_PATTERN: usize = 256 * 1024;
+
+pub(super) const CHOOSE: &str = "Choose one of the answers that are offered.";
 
 /// The value as it will be kept; or what does not fit, field by field.
 pub fn check(slot: &Slot, value: Value) -> Result<Value, Vec<FieldError>> {
@@ -40,7 +45,7 @@ pub(super) fn fits(
         return one("The answer is too long: at most 256 KiB.");
     }
     if !options.is_empty() && !options.iter().any(|option| option.value == *value) {
-        return one("Choose one of the answers that are offered.");
+        return one(CHOOSE);
     }
     match schema {
         Some(schema) => fits_schema(schema, value),
@@ -246,17 +251,45 @@ pub(super) fn fits_schema(schema: &Value, value: &Value) -> Result<(), Vec<Field
         return Err(vec![FieldError::new("", "This does not fit the agent's schema, and is too large to say where.")]);
     }
     let mut errors: Vec<FieldError> = Vec::new();
-    for error in validator.iter_errors(value).take(20) {
-        let found = in_words(&error);
-        if !errors.contains(&found) {
-            errors.push(found);
+    for error in validator.iter_errors(value).take(MOST_ERRORS) {
+        for found in in_words(&error) {
+            if errors.len() < MOST_ERRORS && !errors.contains(&found) {
+                errors.push(found);
+            }
         }
     }
     Err(errors)
 }
 
 /// The library's finding in words for somebody who never saw a schema.
-fn in_words(error: &jsonschema::ValidationError<'_>) -> FieldError {
+fn in_words(error: &Finding<'_>) -> Vec<FieldError> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let (Kind::AnyOf { context } | Kind::OneOfNotValid { context }) = error.kind() else {
+        return vec![one_in_words(error)];
+    };
+    let here = |inner: &Finding<'_>| inner.instance_path() == error.instance_path();
+    let constants =
+        |inner: &Finding<'_>| here(inner) && matches!(inner.kind(), Kind::Constant { .. } | Kind::Enum { .. });
+    if context.iter().all(|branch| branch.iter().any(constants)) {
+        return vec![FieldError::new(error.instance_path().to_string(), CHOOSE)];
+    }
+    // "Or null" is not what somebody meant who wrote something; and who wrote a text did not mean the number.
+    let null =
+        |inner: &Finding<'_>| matches!(inner.kind(), Kind::Type { kind } if format!("{kind:?}").contains("Null"));
+    let kind = |inner: &Finding<'_>| here(inner) && matches!(inner.kind(), Kind::Type { .. });
+    let without = |refused: &dyn Fn(&Finding<'static>) -> bool| {
+        let mut meant = context.iter().filter(|branch| !branch.iter().any(refused));
+        meant.next().filter(|_| meant.next().is_none())
+    };
+    match without(&null).or_else(|| without(&kind)) {
+        Some(branch) => branch.iter().flat_map(in_words).collect(),
+        None => {
+            vec![FieldError::new(error.instance_path().to_string(), "This fits none of the forms that are asked for.")]
+        }
+    }
+}
+
+fn one_in_words(error: &Finding<'_>) -> FieldError {
     use jsonschema::error::ValidationErrorKind as Kind;
     let pointer = error.instance_path().to_string();
     let detail = match error.kind() {
@@ -278,10 +311,11 @@ fn in_words(error: &jsonschema::ValidationError<'_>) -> FieldError {
         Kind::MinLength { limit: 1 } => "Please fill this in.".to_owned(),
         Kind::MinLength { limit } => format!("Write at least {limit} characters."),
         Kind::MaxLength { limit } => format!("Write at most {limit} characters."),
-        Kind::MinItems { limit } => format!("Choose at least {limit}."),
-        Kind::MaxItems { limit } => format!("Choose at most {limit}."),
+        Kind::MinItems { limit } => format!("At least {limit} are asked for."),
+        Kind::MaxItems { limit } => format!("At most {limit} are asked for."),
+        Kind::UniqueItems => "Each may be there once only.".to_owned(),
         Kind::MultipleOf { multiple_of } => format!("Must be a multiple of {multiple_of}."),
-        Kind::Enum { .. } | Kind::Constant { .. } => "Choose one of the answers that are offered.".to_owned(),
+        Kind::Enum { .. } | Kind::Constant { .. } => CHOOSE.to_owned(),
         Kind::Pattern { pattern } => format!("Does not have the form that is asked for ({pattern})."),
         Kind::Format { format } => match format.as_str() {
             "date" => "Write a date, for example 2026-12-24.".to_owned(),

@@ -2,6 +2,7 @@
 //! The check that counts is the deposit's; here only strings become numbers, booleans and objects.
 
 mod files;
+mod opened;
 mod read;
 mod shape;
 
@@ -37,7 +38,15 @@ pub enum FormShape {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     Field(Field),
-    Group { name: String, label: String, help: String, required: bool, fields: Vec<Field> },
+    /// `nullable`: it must be there and is null when nothing was typed in it.
+    Group {
+        name: String,
+        label: String,
+        help: String,
+        required: bool,
+        nullable: bool,
+        fields: Vec<Field>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +58,7 @@ pub struct Field {
     pub label: String,
     pub help: String,
     pub required: bool,
-    /// Left empty it is null.
+    /// It must be there, and left empty it is null.
     pub nullable: bool,
     /// What stands there before anybody typed.
     pub default: Option<String>,

@@ -5,9 +5,10 @@ use chrono_tz::Tz;
 use serde_json::{Map, Number, Value, json};
 
 use super::{Field, FormShape, Input, Item, Part, shape};
-use crate::{FieldError, pointer, slot::Slot};
-
-const CHOOSE: &str = "Choose one of the answers that are offered.";
+use crate::{
+    FieldError, pointer,
+    slot::{Slot, answer::CHOOSE},
+};
 
 /// The value that the form's fields say (pairs of name and text). Times without a zone are in `zone`, the reader's. Err
 /// says what cannot be read; whether the value fits is the deposit's to say.
@@ -62,8 +63,9 @@ impl Typed<'_> {
                     Ok(value) => object.extend(pointer::names(&field.pointer).last().zip(value)),
                     Err(found) => errors.extend(found),
                 },
-                Part::Group { name, required, fields, .. } => match self.group(fields, *required) {
+                Part::Group { name, required, nullable, fields, .. } => match self.group(fields, *required) {
                     Ok(Some(value)) => drop(object.insert(name.clone(), value)),
+                    Ok(None) if *nullable => drop(object.insert(name.clone(), Value::Null)),
                     Ok(None) => {}
                     Err(found) => errors.extend(found),
                 },

@@ -3,7 +3,10 @@
 
 use serde_json::Value;
 
-use super::{Field, FormShape, Input, Item, Part};
+use super::{
+    Field, FormShape, Input, Item, Part,
+    opened::{Opened, open},
+};
 use crate::{
     pointer,
     slot::{Choice, Kind, Slot},
@@ -11,8 +14,20 @@ use crate::{
 
 const MOST_FIELDS: usize = 50;
 /// Keywords that say nothing about which values fit.
-const WORDS: [&str; 8] =
-    ["title", "description", "$comment", "examples", "default", "deprecated", "readOnly", "writeOnly"];
+const WORDS: [&str; 12] = [
+    "title",
+    "description",
+    "$comment",
+    "examples",
+    "default",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$schema",
+    "$id",
+    "$defs",
+    "definitions",
+];
 
 /// What the page shows for this slot.
 pub fn shape(slot: &Slot) -> FormShape {
@@ -21,8 +36,7 @@ pub fn shape(slot: &Slot) -> FormShape {
             let current = slot.arguments().cloned().map(Value::Object).unwrap_or_default();
             let editable = action.editable.iter().filter_map(|pointer| {
                 let value = current.pointer(pointer)?;
-                let schema = action.schema.as_ref().and_then(|schema| described(schema, pointer));
-                Some(argument(pointer, value, schema))
+                Some(argument(pointer, value, action.schema.as_ref()))
             });
             return FormShape::Decision { editable: editable.collect(), action: action.clone() };
         }
@@ -38,25 +52,29 @@ pub fn shape(slot: &Slot) -> FormShape {
     let Some(schema) = &slot.schema else {
         return if slot.kind == Kind::ClientTool { FormShape::Json } else { FormShape::Text };
     };
-    if let Some((input, nullable)) = input(schema) {
-        let label = schema.get("title").and_then(Value::as_str).unwrap_or("Your answer");
-        let required = !nullable;
-        return FormShape::One(Field { nullable, ..field("answer", "", label, schema, required, input) });
+    let Some(opened) = open(schema, schema) else { return FormShape::Json };
+    match input(schema, &opened) {
+        Some(scalar) => FormShape::One(field("answer", "", "Your answer", &opened, true, scalar)),
+        // An object that may be null as a whole would need a way to say which.
+        None if opened.or_null || opened.takes_null && opened.kind.is_some() => FormShape::Json,
+        None => object(schema, &opened).map_or(FormShape::Json, FormShape::Many),
     }
-    object(schema).map_or(FormShape::Json, FormShape::Many)
 }
 
 /// What a schema says of the argument at `pointer`.
-fn described<'a>(schema: &'a Value, pointer: &str) -> Option<&'a Value> {
-    pointer::names(pointer).try_fold(schema, |schema, name| schema.get("properties")?.get(name))
+fn described<'a>(schema: &'a Value, pointer: &str) -> Option<Opened<'a>> {
+    pointer::names(pointer)
+        .try_fold(open(schema, schema)?, |opened, name| open(schema, opened.schema.get("properties")?.get(&name)?))
 }
 
-/// An argument that may be changed: its type stays what it was.
-fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
+/// An argument that may be changed: its type stays what it was. `root` is the schema of them all.
+fn argument(pointer: &str, value: &Value, root: Option<&Value>) -> Field {
     let name = format!("argument{pointer}");
     let at = format!("/arguments{pointer}");
-    let last = pointer.rsplit('/').next().unwrap_or_default().to_owned();
-    if let Some((schema, (input, false))) = schema.and_then(|schema| Some((schema, input(schema)?)))
+    let called = pointer.trim_start_matches('/');
+    if let Some(root) = root
+        && let Some(opened) = described(root, pointer)
+        && let Some((input, false)) = input(root, &opened)
         && !matches!(input, Input::File { .. } | Input::DateTime | Input::Lines(_) | Input::Several(_))
     {
         let text = if matches!(input, Input::Choice(_)) { value.to_string() } else { plain(value) };
@@ -70,7 +88,7 @@ fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
             }
             input => (input, !value.is_boolean()),
         };
-        let field = field(&name, &at, &last, schema, required, input);
+        let field = field(&name, &at, called, &opened, required, (input, false));
         return Field { default: Some(text), ..field };
     }
     let (input, text) = match value {
@@ -85,7 +103,7 @@ fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
     Field {
         name,
         pointer: at,
-        label: words(pointer.trim_start_matches('/')),
+        label: words(called),
         help: String::new(),
         // An empty text is a text.
         required: value.is_number(),
@@ -96,26 +114,26 @@ fn argument(pointer: &str, value: &Value, schema: Option<&Value>) -> Field {
 }
 
 /// An object whose properties are all scalars, lists of them, or objects of scalars; anything else has no form.
-fn object(schema: &Value) -> Option<Vec<Part>> {
-    let properties = properties(schema)?;
-    let parts = properties.iter().map(|(name, property, required)| {
+fn object(root: &Value, opened: &Opened) -> Option<Vec<Part>> {
+    let parts = properties(opened)?.into_iter().map(|(name, property, required)| {
         let pointer = pointer::child("", name);
-        if let Some((input, nullable)) = input(property) {
-            let field = field(&format!("answer{pointer}"), &pointer, name, property, *required && !nullable, input);
-            return Some(Part::Field(Field { nullable: nullable && *required, ..field }));
+        let opened = open(root, property)?;
+        if let Some(scalar) = input(root, &opened) {
+            return Some(Part::Field(field(&format!("answer{pointer}"), &pointer, name, &opened, required, scalar)));
         }
-        let inner = self::properties(property)?;
-        let fields = inner.iter().map(|(inner, property, required)| {
+        let fields = properties(&opened)?.into_iter().map(|(inner, property, required)| {
             let pointer = pointer::child(&pointer, inner);
-            let (input, nullable) = input(property)?;
-            let field = field(&format!("answer{pointer}"), &pointer, inner, property, *required && !nullable, input);
-            Some(Field { nullable: nullable && *required, ..field })
+            let opened = open(root, property)?;
+            let scalar = input(root, &opened)?;
+            Some(field(&format!("answer{pointer}"), &pointer, inner, &opened, required, scalar))
         });
+        let null = opened.or_null || opened.takes_null;
         Some(Part::Group {
             name: name.to_string(),
-            label: label(name, property),
-            help: text(property, "description"),
-            required: *required,
+            label: label(name, &opened),
+            help: opened.text("description").to_owned(),
+            required: required && !null,
+            nullable: required && null,
             fields: fields.collect::<Option<Vec<_>>>()?,
         })
     });
@@ -123,10 +141,10 @@ fn object(schema: &Value) -> Option<Vec<Part>> {
 }
 
 /// The properties of an object schema with nothing in it that a form cannot keep: name, schema, required.
-fn properties(schema: &Value) -> Option<Vec<(&String, &Value, bool)>> {
-    let fields = schema.as_object()?;
-    let known = ["type", "properties", "required", "additionalProperties", "$schema", "$id"];
-    if fields.get("type")?.as_str()? != "object" || !only(fields, &known) {
+fn properties<'a>(opened: &Opened<'a>) -> Option<Vec<(&'a str, &'a Value, bool)>> {
+    let fields = opened.schema;
+    let known = ["type", "properties", "required", "additionalProperties"];
+    if opened.kind != Some("object") || !only(fields, &known) {
         return None;
     }
     // More properties than are named cannot be typed, and need not be; but they must not be asked for.
@@ -144,15 +162,18 @@ fn properties(schema: &Value) -> Option<Vec<(&String, &Value, bool)>> {
     if required.iter().any(|name| !properties.contains_key(*name)) {
         return None;
     }
-    Some(properties.iter().map(|(name, property)| (name, property, required.contains(&name.as_str()))).collect())
+    Some(properties.iter().map(|(name, property)| (&**name, property, required.contains(&name.as_str()))).collect())
 }
 
-fn only(fields: &serde_json::Map<String, Value>, known: &[&str]) -> bool {
+/// Whether the schema has no other keywords than these and those that are about words.
+pub(super) fn only(fields: &serde_json::Map<String, Value>, known: &[&str]) -> bool {
     fields.keys().all(|key| known.contains(&key.as_str()) || WORDS.contains(&key.as_str()) || key.starts_with("x-"))
 }
 
-fn field(name: &str, pointer: &str, called: &str, schema: &Value, required: bool, input: Input) -> Field {
-    let default = schema.get("default").filter(|value| !value.is_null()).map(|value| match (&input, value) {
+/// A field for an input, which may take null. What must be there and may be null is null when it is left empty.
+fn field(name: &str, pointer: &str, called: &str, opened: &Opened, required: bool, scalar: (Input, bool)) -> Field {
+    let (input, null) = scalar;
+    let default = opened.word("default").filter(|value| !value.is_null()).map(|value| match (&input, value) {
         (Input::Choice(_) | Input::Several(_), value) => value.to_string(),
         (Input::Lines(_), Value::Array(items)) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
         (_, value) => plain(value),
@@ -160,10 +181,10 @@ fn field(name: &str, pointer: &str, called: &str, schema: &Value, required: bool
     Field {
         name: name.to_owned(),
         pointer: pointer.to_owned(),
-        label: label(called, schema),
-        help: text(schema, "description"),
-        required,
-        nullable: false,
+        label: label(called, opened),
+        help: opened.text("description").to_owned(),
+        required: required && !null,
+        nullable: required && null,
         default,
         input,
     }
@@ -173,10 +194,10 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn label(name: &str, schema: &Value) -> String {
-    match text(schema, "title") {
-        title if title.is_empty() => words(name),
-        title => title,
+fn label(name: &str, opened: &Opened) -> String {
+    match opened.text("title") {
+        "" => words(name),
+        title => title.to_owned(),
     }
 }
 
@@ -187,44 +208,36 @@ fn words(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn text(schema: &Value, key: &str) -> String {
-    schema.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
 /// The input of a scalar, a choice or a list, and whether null will do; None for what has none.
-fn input(schema: &Value) -> Option<(Input, bool)> {
-    let fields = schema.as_object()?;
-    if fields.get("const") == Some(&Value::Bool(true)) && only(fields, &["const", "type"]) {
+fn input(root: &Value, opened: &Opened) -> Option<(Input, bool)> {
+    let fields = opened.schema;
+    if fields.get("const") == Some(&Value::Bool(true)) && only(fields, &["const", "type"]) && !opened.or_null {
         return Some((Input::Check { must: true }, false));
     }
-    if let Some(choices) = choices(schema) {
-        return Some((Input::Choice(choices?), false));
+    if let Some(choices) = choices(fields) {
+        let (nulls, choices): (Vec<_>, Vec<_>) = choices?.into_iter().partition(|choice| choice.value.is_null());
+        let null = opened.or_null || opened.takes_null && !nulls.is_empty();
+        return (!choices.is_empty()).then_some((Input::Choice(choices), null));
     }
-    let (kind, nullable) = match fields.get("type")? {
-        Value::String(kind) => (kind.as_str(), false),
-        Value::Array(kinds) => {
-            let kinds: Vec<_> = kinds.iter().map(Value::as_str).collect::<Option<_>>()?;
-            let others: Vec<_> = kinds.iter().filter(|kind| **kind != "null").collect();
-            match others.as_slice() {
-                [one] if kinds.len() == 2 => (**one, true),
-                _ => return None,
-            }
-        }
-        _ => return None,
-    };
-    let input = match kind {
+    let null = opened.or_null || opened.takes_null;
+    let input = match opened.kind? {
+        // A box is ticked or not: there is no third.
+        "boolean" if only(fields, &["type"]) && null => Input::Choice(
+            [(true, "Yes"), (false, "No")]
+                .map(|(yes, label)| Choice { value: yes.into(), label: label.to_owned() })
+                .into(),
+        ),
         "boolean" if only(fields, &["type"]) => Input::Check { must: false },
-        "integer" | "number" => number(fields, kind == "integer")?,
+        kind @ ("integer" | "number") => number(fields, kind == "integer")?,
         "string" => string(fields)?,
-        "array" => array(fields)?,
+        "array" => array(root, fields)?,
         _ => return None,
     };
-    Some((input, nullable))
+    Some((input, null))
 }
 
 /// What `enum`, `const`, or `oneOf`/`anyOf` of constants offer. The inner None: it has one of these, but no form.
-fn choices(schema: &Value) -> Option<Option<Vec<Choice>>> {
-    let fields = schema.as_object()?;
+fn choices(fields: &serde_json::Map<String, Value>) -> Option<Option<Vec<Choice>>> {
     let choice = |value: &Value| Choice { value: value.clone(), label: plain(value) };
     if let Some(values) = fields.get("enum") {
         let list = values.as_array().filter(|_| only(fields, &["enum", "type"]));
@@ -307,15 +320,13 @@ fn string(fields: &serde_json::Map<String, Value>) -> Option<Input> {
     Some(if long { Input::LongText { min, max } } else { Input::Text { kind, min, max, pattern } })
 }
 
-fn array(fields: &serde_json::Map<String, Value>) -> Option<Input> {
+fn array(root: &Value, fields: &serde_json::Map<String, Value>) -> Option<Input> {
     if !only(fields, &["type", "items", "minItems", "maxItems", "uniqueItems"]) {
         return None;
     }
-    let items = fields.get("items")?;
-    if let Some(choices) = choices(items) {
-        return Some(Input::Several(choices?));
-    }
-    match input(items)? {
+    let items = open(root, fields.get("items")?)?;
+    match input(root, &items)? {
+        (Input::Choice(choices), false) => Some(Input::Several(choices)),
         // A line holds no line break; what one must look like is the server's to say.
         (Input::Text { .. } | Input::LongText { .. }, false) => Some(Input::Lines(Item::Text)),
         (Input::Number { .. }, false) => Some(Input::Lines(Item::Number)),
