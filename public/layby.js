@@ -48,21 +48,31 @@ document.addEventListener("turbo:before-morph-attribute", (event) => {
 });
 document.addEventListener("turbo:before-render", (event) => {
   if (event.detail.renderMethod !== "morph") return;
-  for (const form of dirty()) {
-    if (event.detail.newBody.querySelector(`#${CSS.escape(form.id)}`)) continue;
+  const next = event.detail.newBody;
+  for (const form of document.querySelectorAll("form[data-typed]")) {
+    if (form === handedIn || !form.id || next.querySelector(`#${CSS.escape(form.id)}`)) continue;
     // Never a secret; and of a choice, its words.
     const told = typed(form).filter((field) => !/^(password|file|hidden)$/.test(field.type));
     const words = told.map((field) => (/^(radio|checkbox)$/.test(field.type) ? field.closest("label")?.textContent.trim() : field.value)).join("\n");
-    if (!words) continue;
+    const other = next.querySelector(`form[data-typed][action="${CSS.escape(form.getAttribute("action"))}"]`);
     const box = document.createElement("div");
-    box.className = "typed";
-    box.dataset.test = "typed";
-    const label = document.createElement("p");
-    label.textContent = "What you had typed:";
-    const quote = document.createElement("blockquote");
-    quote.textContent = words;
-    box.append(label, quote);
-    event.detail.newBody.querySelector("main")?.prepend(box);
+    const say = (tag, text) => (box.appendChild(document.createElement(tag)).textContent = text);
+    if (other) {
+      // What is shown is what is decided on: nobody decides on what came under their finger a moment ago.
+      other.inert = true;
+      setTimeout(() => document.querySelectorAll("form[inert]").forEach((form) => (form.inert = false)), 1000);
+      box.setAttribute("role", "alert");
+      box.tabIndex = -1;
+      say("p", "What is asked has changed while this page stood open. Read it again before you answer.");
+    }
+    if (words) {
+      say("p", "What you had typed:");
+      say("blockquote", words);
+    }
+    if (!box.hasChildNodes()) continue;
+    box.className = other ? "alert" : "typed";
+    box.dataset.test = other ? "changed" : "typed";
+    next.querySelector("main")?.prepend(box);
   }
 });
 

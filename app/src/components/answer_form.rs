@@ -44,7 +44,8 @@ pub(crate) fn has_file(shape: &FormShape) -> bool {
 
 /// The inputs of a slot; their names begin with `prefix`. `alone`: with the buttons that send it.
 pub(crate) fn inputs(slot: &Slot, shape: FormShape, typed: &Typed, prefix: &str, alone: bool) -> AnyView {
-    let id = format!("answer-{}", slot.id);
+    // With another revision they are other inputs: what was typed for the former does not move into them.
+    let id = format!("answer-{}-{}", slot.id, slot.revision);
     let whole = error_at(&typed.errors, "");
     let send = alone.then(|| view! { <button>"Send the answer"</button> });
     let name = |name: &str| format!("{prefix}{name}");

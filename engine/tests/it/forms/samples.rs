@@ -223,7 +223,7 @@ pub(super) fn object() -> impl Strategy<Value = Sample> {
 fn with_definitions_at_the_root(mut sample: Sample) -> Sample {
     fn moved(part: &mut Value, all: &mut Map<String, Value>) {
         if let Some(fields) = part.as_object_mut()
-            && let Some(mut it) = fields.remove("$defs").and_then(|mut defs| Some(defs.as_object_mut()?.remove("it")?))
+            && let Some(mut it) = fields.remove("$defs").and_then(|mut defs| defs.as_object_mut()?.remove("it"))
         {
             moved(&mut it, all);
             let name = format!("it{}", all.len());

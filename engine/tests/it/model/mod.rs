@@ -231,13 +231,14 @@ async fn whatever_happens_at_once_the_outcome_is_one_and_everybody_tells_the_sam
     let run = tokio::task::spawn_blocking(|| {
         let config = Config { cases: 120, failure_persistence: None, max_shrink_iters: 100, ..Config::default() };
         let mut runner = TestRunner::new(config.clone());
-        runner.run(&Plan::sequential_strategy(1..10), |(plan, steps, seen)| {
+        let all = runner.run(&Plan::sequential_strategy(1..10), |(plan, steps, seen)| {
             OneStory::test_sequential(config.clone(), plan, steps, seen);
             Ok(())
-        })
+        });
+        if let Err(failure) = all {
+            panic!("{failure}");
+        }
     });
-    if let Err(failure) = run.await.expect("the runner comes back") {
-        panic!("{failure}");
-    }
+    run.await.expect("every run keeps the promise");
     world.second.pool.close().await;
 }
